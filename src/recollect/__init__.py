@@ -1,0 +1,34 @@
+"""Recollect: memory for AI agents that can say why."""
+
+from recollect.config import Settings
+from recollect.domain import errors
+from recollect.domain.errors import RecollectError
+from recollect.domain.queries import Order
+from recollect.domain.reasons import EndReason, EventKind
+from recollect.domain.rows import Item
+from recollect.main import open, open_sync, restore  # noqa: A004 - meant to be used as `recollect.open`
+from recollect.service.memories import Memories
+from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, MemoryEvent, PutOp, Written
+from recollect.sync import MemoriesSync
+
+__all__ = [
+    "DeleteOp",
+    "EndReason",
+    "ErasureReceipt",
+    "EventKind",
+    "Events",
+    "Found",
+    "Item",
+    "Memories",
+    "MemoriesSync",
+    "MemoryEvent",
+    "Order",
+    "PutOp",
+    "RecollectError",
+    "Settings",
+    "Written",
+    "errors",
+    "open",
+    "open_sync",
+    "restore",
+]

@@ -1,0 +1,1 @@
+"""How the promises of the ports are kept; backends do not know each other."""

@@ -1,0 +1,68 @@
+"""A key store that lasts as long as its process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from recollect.ports.keys import Destruction, KeyStore, WrappedKey
+
+
+class MemoryKeyStore(KeyStore):
+    """Wrapped keys in a dictionary."""
+
+    def __init__(self) -> None:
+        self._keys: dict[bytes, WrappedKey] = {}
+        self._destructions: dict[bytes, Destruction] = {}
+        self._version = 0
+
+    def version(self) -> int:
+        """Changes with every change: nobody else can see this store."""
+        return self._version
+
+    def newest(self, tenant: str, subject: str) -> WrappedKey | None:
+        """The key of the highest generation."""
+        mine = [key for key in self._keys.values() if (key.tenant, key.subject) == (tenant, subject)]
+        return max(mine, key=lambda key: key.generation, default=None)
+
+    def by_id(self, key_id: bytes) -> WrappedKey | None:
+        """The key of that id."""
+        return self._keys.get(key_id)
+
+    def add(self, make: Callable[[], Iterable[WrappedKey]]) -> None:
+        """Keep keys whose subject does not have that generation yet."""
+        taken = {(key.tenant, key.subject, key.generation) for key in self._keys.values()}
+        for key in make():
+            if (key.tenant, key.subject, key.generation) not in taken:
+                self._keys[key.id] = key
+
+    def reserve(self, key_id: bytes, uses: int) -> int:
+        """Count uses in advance."""
+        key = self._keys[key_id]
+        self._keys[key_id] = replace(key, reserved=key.reserved + uses)
+        return self._keys[key_id].reserved
+
+    def destroy(self, destruction: Destruction) -> None:
+        """Forget the subject's keys."""
+        self._destructions.setdefault(destruction.id, destruction)
+        for key in list(self._keys.values()):
+            if (key.tenant, key.subject) == (destruction.tenant, destruction.subject):
+                del self._keys[key.id]
+        self._version += 1
+
+    def destructions(self, *, unsettled: bool = False) -> Sequence[Destruction]:
+        """What was destroyed."""
+        return [gone for gone in self._destructions.values() if not (unsettled and gone.settled)]
+
+    def settle(self, destruction_id: bytes) -> None:
+        """Note that the receipt is in the log."""
+        self._destructions[destruction_id] = replace(self._destructions[destruction_id], settled=True)
+
+    def rewrap(self, change: Callable[[WrappedKey], WrappedKey]) -> int:
+        """Replace the keys that the change changes."""
+        changed = {key.id: new for key in self._keys.values() if (new := change(key)) is not key}
+        self._keys.update(changed)
+        return len(changed)
+
+    def close(self) -> None:
+        """There is nothing to let go of."""

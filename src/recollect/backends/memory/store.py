@@ -1,0 +1,490 @@
+"""The in-memory reference store: every promise kept in the plainest way, by the domain's own functions."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from recollect.domain.address import Address, Namespace, in_subtree, subject_of
+from recollect.domain.attributes import NONE, stored_attributes
+from recollect.domain.commits import Commit, Receipt, checked_commit
+from recollect.domain.errors import IdempotencyMismatch, LeaseLost, StoreClosed, StoreCorrupt
+from recollect.domain.events import Entry, Event, Head
+from recollect.domain.filters import matches
+from recollect.domain.instants import Instant
+from recollect.domain.planning import (
+    ATTRIBUTES,
+    VALUE,
+    Ending,
+    Erased,
+    Erasure,
+    Newest,
+    Plan,
+    Version,
+    addresses_of,
+    after,
+    erase_version,
+    expire_commit,
+    plan_commit,
+    plan_erasure,
+)
+from recollect.domain.queries import (
+    EventPage,
+    EventQuery,
+    Find,
+    NamespaceQuery,
+    Order,
+    Page,
+    Place,
+    check_reach,
+    concerns,
+    find_cursor,
+    matches_patterns,
+    parse_find_cursor,
+    selects,
+)
+from recollect.domain.reasons import EventKind, IndexState, Plane
+from recollect.domain.retention import EMPTIES, Pass, Retention, Swept, cutoff, due_before
+from recollect.domain.rows import Row, is_expired
+from recollect.domain.verification import Kept, LogChecker
+from recollect.ports.clock import Clock, Ids
+from recollect.ports.keys import Sealer
+from recollect.ports.signals import Signal
+from recollect.ports.store import Lease, Mark, Pending, Progress, Store, Verification
+
+
+@dataclass(slots=True)
+class _Tenant:
+    head: Head = field(default_factory=Head)
+    versions: dict[Address, list[Version]] = field(default_factory=dict)
+    by_id: dict[bytes, Version] = field(default_factory=dict)
+    log: list[Event] = field(default_factory=list)
+    kept: dict[int, Kept] = field(default_factory=dict)
+    receipts: dict[bytes, tuple[bytes, Receipt, Instant]] = field(default_factory=dict)
+    erasures: dict[bytes, Erased] = field(default_factory=dict)
+
+
+class MemoryStore(Store):
+    """Rows and log in plain Python structures. Nothing awaits, so it serves both kinds of caller."""
+
+    def __init__(self, *, clock: Clock, ids: Ids, sealer: Sealer, direct: bool = False) -> None:
+        self._clock = clock
+        self._ids = ids
+        self._sealer = sealer
+        self._tenants: dict[str, _Tenant] = {}
+        self._leases: dict[str, Lease] = {}
+        self._fences: dict[str, int] = {}
+        self._closed = False
+        self._lock = threading.Lock()
+        self._signal = Signal(blocking=direct)
+
+    # -- writing
+
+    async def commit(self, commit: Commit) -> Receipt:
+        """Decide the commit and carry the plan out."""
+        self._check_open()
+        checked_commit(commit)
+        with self._lock:
+            tenant = self._tenants.setdefault(commit.tenant, _Tenant())
+            now = self._clock()
+            if commit.idempotency is not None:
+                known = tenant.receipts.get(commit.idempotency.lookup)
+                if known is not None:
+                    if known[0] != commit.idempotency.fingerprint:
+                        raise IdempotencyMismatch("this idempotency key was used for a different request")
+                    return Receipt(known[1].outcomes, known[1].head, replayed=True)
+            self._sealer.refresh()
+            self._sealer.prepare((commit.tenant, subject_of(address.namespace)) for address in addresses_of(commit))
+            plan = plan_commit(
+                commit,
+                head=tenant.head,
+                newest=lambda address: self._newest(tenant, address),
+                changed_since=lambda plane, within, since: self._changed_since(tenant, plane, within, since),
+                now=now,
+                new_id=self._ids,
+                seal=self._sealer.seal,
+            )
+            self._carry_out(tenant, plan)
+            if commit.idempotency is not None:
+                tenant.receipts[commit.idempotency.lookup] = (commit.idempotency.fingerprint, plan.receipt, now)
+            self._signal.notify()
+            return plan.receipt
+
+    def _carry_out(self, tenant: _Tenant, plan: Plan) -> None:
+        for ending in plan.endings:
+            self._end(tenant.by_id[ending.id], ending)
+        for version in plan.versions:
+            self._insert(tenant, version)
+        tenant.log.extend(plan.events)
+        tenant.head = plan.head
+
+    def _end(self, version: Version, ending: Ending) -> None:
+        version.ended_at, version.end_reason = ending.at, ending.reason
+        version.ended_sequence, version.index_state = ending.sequence, ending.index_state
+
+    def _insert(self, tenant: _Tenant, version: Version) -> None:
+        versions = tenant.versions.get(version.address)
+        if versions is None:
+            versions = tenant.versions[version.address] = []
+        if version.ended_at is None and any(other.ended_at is None for other in versions):
+            raise StoreCorrupt(f"{version.address.namespace} · {version.address.key} would have two live versions")
+        versions.append(version)
+        tenant.by_id[version.id] = version
+
+    def _newest(self, tenant: _Tenant, address: Address) -> Newest | None:
+        versions = tenant.versions.get(address)
+        if not versions:
+            return None
+        last = versions[-1]
+        return Newest(
+            last.id,
+            last.revision,
+            last.created_at,
+            last.written_at,
+            last.expires_at,
+            last.ended_at,
+            last.index_state,
+        )
+
+    def _changed_since(self, tenant: _Tenant, plane: Plane, within: Namespace, since: int) -> bool:
+        return any(concerns(event, plane, within) for event in tenant.log[max(0, since - tenant.head.trimmed) :])
+
+    # -- reading
+
+    async def get(self, tenant: str, address: Address, *, as_of: Instant | None = None) -> Row | None:
+        """The live version, or the one that was live."""
+        self._check_open()
+        versions = self._tenant(tenant).versions.get(address, [])
+        now = self._clock()
+        for version in reversed(versions):
+            row = self._visible(tenant, version, now, as_of)
+            if row is not None:
+                return row
+        return None
+
+    def _visible(self, tenant: str, version: Version, now: Instant, as_of: Instant | None) -> Row | None:
+        if as_of is None:
+            seen = version.ended_at is None and not is_expired(version.expires_at, now)
+        else:
+            seen = (
+                version.value is not None
+                and version.written_at <= as_of
+                and (version.ended_at is None or as_of < version.ended_at)
+                and not is_expired(version.expires_at, as_of)
+            )
+        return self._opened(tenant, version) if seen else None
+
+    async def get_by_id(self, tenant: str, row_id: bytes) -> Row | None:
+        """A version by its id."""
+        self._check_open()
+        version = self._tenant(tenant).by_id.get(row_id)
+        return None if version is None else self._opened(tenant, version)
+
+    async def find(self, tenant: str, query: Find) -> Page:
+        """Live rows in a scope, sorted and cut."""
+        self._check_open()
+        now = self._clock()
+        found = [
+            row
+            for version in self._within(self._tenant(tenant), query.plane, query.within)
+            if matches(query.filter, stored_attributes(version.policy_attributes))
+            and (row := self._visible(tenant, version, now, query.as_of)) is not None
+        ]
+        found.sort(key=_sort_key(query.order), reverse=query.order is Order.NEWEST)
+        if query.cursor is not None:
+            found = _beyond(found, parse_find_cursor(query.cursor, query.order), query.order)
+        page = found[query.offset : query.offset + query.limit]
+        more = len(found) > query.offset + query.limit
+        return Page(page, find_cursor(query.order, page[-1]) if more else None)
+
+    def _within(self, tenant: _Tenant, plane: Plane, within: Namespace) -> Iterator[Version]:
+        for address, versions in tenant.versions.items():
+            if address.plane is plane and in_subtree(within.encoded, address.namespace.encoded):
+                yield from versions
+
+    async def history(
+        self, tenant: str, address: Address, *, limit: int = 100, before: int | None = None
+    ) -> Sequence[Row]:
+        """Every kept version, newest first."""
+        self._check_open()
+        kept = self._tenant(tenant).versions.get(address, [])
+        older = [version for version in reversed(kept) if before is None or version.revision < before]
+        return [self._opened(tenant, version) for version in older[:limit]]
+
+    async def namespaces(self, tenant: str, query: NamespaceQuery) -> Sequence[tuple[str, ...]]:
+        """Namespaces with a live row."""
+        self._check_open()
+        now = self._clock()
+        live = {
+            version.address.namespace
+            for version in self._within(self._tenant(tenant), query.plane, query.within)
+            if version.ended_at is None and not is_expired(version.expires_at, now)
+        }
+        chosen = {
+            namespace if query.max_depth is None else namespace.truncated(query.max_depth)
+            for namespace in live
+            if matches_patterns(namespace.segments, query.prefix, query.suffix)
+        }
+        ordered = sorted(chosen, key=lambda namespace: namespace.encoded)
+        return [namespace.segments for namespace in ordered[query.offset : query.offset + query.limit]]
+
+    async def tenants(self) -> Sequence[str]:
+        """Who has ever written."""
+        self._check_open()
+        return sorted(name for name, tenant in self._tenants.items() if tenant.head.sequence)
+
+    # -- the log
+
+    async def head(self, tenant: str) -> Head:
+        """Where the log ends."""
+        self._check_open()
+        return self._tenant(tenant).head
+
+    async def events(self, tenant: str, query: EventQuery) -> EventPage:
+        """A page of the log."""
+        self._check_open()
+        stored = self._tenant(tenant)
+        head = stored.head
+        check_reach(query.after, head)
+        entries: list[Entry] = []
+        for event in stored.log[query.after - head.trimmed :]:
+            if len(entries) == query.limit:
+                return EventPage(entries, entries[-1].event.sequence, head.sequence)
+            if selects(query, event):
+                opened = query.values and event.kind in (EventKind.ADD, EventKind.UPDATE)
+                version = stored.by_id.get(event.row_id) if opened else None
+                entries.append(Entry(event, None if version is None else self._opened(tenant, version)))
+        return EventPage(entries, max(head.sequence, query.after), head.sequence)
+
+    async def wait(self, tenant: str, after: int, seconds: float) -> bool:
+        """Wait until the log has grown."""
+        self._check_open()
+        until = time.monotonic() + seconds
+        with self._signal.listen() as listener:
+            while self._tenant(tenant).head.sequence <= after:
+                left = until - time.monotonic()
+                if left <= 0:
+                    return False
+                await listener.wait(left)
+        return True
+
+    async def verify(
+        self, tenant: str, *, expected: tuple[int, bytes] | None = None, progress: Progress | None = None
+    ) -> Verification:
+        """Check the whole log."""
+        self._check_open()
+        stored = self._tenant(tenant)
+        checker = LogChecker(stored.head, expected)
+        at = {event.sequence: event for event in stored.log}
+        for event in stored.log:
+            checker.event(event, stored.kept.get(event.sequence, Kept.WHOLE), stored.by_id.get(event.row_id))
+        for versions in stored.versions.values():
+            for version in versions:
+                checker.version(
+                    version, at.get(version.sequence), at.get(version.ended_sequence or 0), versions[-1].revision
+                )
+        if progress is not None:
+            progress(checker.events, checker.events)
+        return Verification(stored.head, checker.events, checker.versions, checker.finish())
+
+    # -- upkeep
+
+    async def sweep(self, tenant: str, step: Pass, retention: Retention, *, limit: int = 100) -> Swept:
+        """One batch of one pass."""
+        self._check_open()
+        stored = self._tenant(tenant)
+        now = self._clock()
+        if step is Pass.EXPIRE:
+            return await self._expire(tenant, stored, now, limit)
+        if step is Pass.TRIM:
+            return self._trim(stored, retention, now, limit)
+        before = due_before(step, retention, now)
+        due = [version for version in stored.by_id.values() if _is_due(version, step, before)]
+        for version in due[:limit]:
+            if step is Pass.PURGE:
+                self._purge(stored, version)
+            else:
+                self._empty(stored, version)
+        return Swept(len(due[:limit]), len(due) > limit)
+
+    async def _expire(self, tenant: str, stored: _Tenant, now: Instant, limit: int) -> Swept:
+        due = [
+            version.address
+            for version in stored.by_id.values()
+            if version.ended_at is None and is_expired(version.expires_at, now)
+        ]
+        if due:
+            await self.commit(expire_commit(tenant, due[:limit]))
+        return Swept(len(due[:limit]), len(due) > limit)
+
+    def _empty(self, stored: _Tenant, version: Version) -> None:
+        version.value = version.attributes = None
+        version.policy_attributes = NONE
+        stored.kept[version.sequence] = Kept.EMPTIED
+
+    def _purge(self, stored: _Tenant, version: Version) -> None:
+        stored.versions[version.address].remove(version)
+        if not stored.versions[version.address]:
+            del stored.versions[version.address]
+        del stored.by_id[version.id]
+        stored.kept[version.sequence] = Kept.PURGED
+
+    def _trim(self, stored: _Tenant, retention: Retention, now: Instant, limit: int) -> Swept:
+        done = 0
+        old = cutoff(now, retention.receipts)
+        if old is not None:
+            for lookup in [key for key, (_, _, at) in stored.receipts.items() if at <= old][:limit]:
+                del stored.receipts[lookup]
+                done += 1
+        old = cutoff(now, retention.events)
+        cut = 0
+        while old is not None and cut < min(limit, len(stored.log) - 1) and stored.log[cut].at <= old:
+            cut += 1
+        if cut:
+            last = stored.log[cut - 1]
+            del stored.log[:cut]
+            stored.head = Head(stored.head.sequence, stored.head.hash, last.sequence, last.hash)
+        return Swept(done + cut, done == limit or cut == limit)
+
+    async def pending(self, tenant: str, *, limit: int = 100) -> Sequence[Pending]:
+        """Versions the index does not reflect."""
+        self._check_open()
+        waiting = [
+            version for version in self._tenant(tenant).by_id.values() if version.index_state is IndexState.PENDING
+        ]
+        waiting.sort(key=lambda version: version.sequence)
+        return [Pending(self._opened(tenant, version), version.ended_at is None) for version in waiting[:limit]]
+
+    async def mark_indexed(self, tenant: str, marks: Sequence[Mark]) -> int:
+        """Mark versions that are still as they were read."""
+        self._check_open()
+        return sum(self._mark(self._tenant(tenant), mark) for mark in marks)
+
+    def _mark(self, stored: _Tenant, mark: Mark) -> bool:
+        version = stored.by_id.get(mark.id)
+        if version is None or version.index_state is not IndexState.PENDING:
+            return False
+        if (version.ended_at is None) != mark.live:
+            return False
+        version.index_state = IndexState.DONE
+        return True
+
+    async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
+        """Take or prolong a lease."""
+        self._check_open()
+        now = self._clock()
+        held = self._leases.get(name)
+        if held is not None and held.holder != holder and held.expires_at > now:
+            return None
+        mine = held is not None and held.holder == holder and held.expires_at > now
+        fence = held.fence if held is not None and mine else self._fences.get(name, 0) + 1
+        self._fences[name] = fence
+        self._leases[name] = Lease(name, holder, fence, _in(now, seconds))
+        return self._leases[name]
+
+    async def renew(self, lease: Lease, seconds: float) -> Lease:
+        """Prolong a lease that is still held."""
+        self._held(lease)
+        self._leases[lease.name] = Lease(lease.name, lease.holder, lease.fence, _in(self._clock(), seconds))
+        return self._leases[lease.name]
+
+    async def release(self, lease: Lease) -> None:
+        """Give a lease back."""
+        self._held(lease)
+        del self._leases[lease.name]
+
+    def _held(self, lease: Lease) -> None:
+        self._check_open()
+        held = self._leases.get(lease.name)
+        if held is None or held.fence != lease.fence or held.expires_at <= self._clock():
+            raise LeaseLost(f"the lease {lease.name!r} is no longer held by {lease.holder!r}")
+
+    async def erase(self, erasure: Erasure) -> Erased:
+        """Empty everything of a subject, once."""
+        self._check_open()
+        with self._lock:
+            stored = self._tenants.setdefault(erasure.tenant, _Tenant())
+            if erasure.id in stored.erasures:
+                return stored.erasures[erasure.id]
+            mine = [
+                version
+                for version in stored.by_id.values()
+                if in_subtree(erasure.namespace.encoded, version.address.namespace.encoded)
+            ]
+            live = sum(version.ended_at is None for version in mine)
+            event, erased = plan_erasure(erasure, head=stored.head, versions=len(mine), live=live, now=self._clock())
+            for version in mine:
+                erase_version(version, event)
+                stored.kept[version.sequence] = Kept.EMPTIED
+            stored.log.append(event)
+            stored.head = after(stored.head, event)
+            stored.erasures[erasure.id] = erased
+            self._signal.notify()
+            return erased
+
+    async def close(self) -> None:
+        """Refuse everything from now on."""
+        self._closed = True
+
+    # -- inner
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosed("the store was closed")
+
+    def _tenant(self, name: str) -> _Tenant:
+        return self._tenants.get(name) or _Tenant()
+
+    def _opened(self, tenant: str, version: Version) -> Row:
+        opened = [
+            None
+            if sealed is None
+            else self._sealer.open(tenant, version.address, version.id, version.revision, name, sealed)
+            for name, sealed in ((VALUE, version.value), (ATTRIBUTES, version.attributes))
+        ]
+        return Row(
+            tenant,
+            version.address,
+            version.id,
+            version.revision,
+            version.sequence,
+            opened[0],
+            opened[1],
+            version.policy_attributes,
+            version.created_at,
+            version.written_at,
+            version.expires_at,
+            version.ended_at,
+            version.end_reason,
+            version.index_state,
+        )
+
+
+def _is_due(version: Version, step: Pass, before: Instant | None) -> bool:
+    if before is None or version.ended_at is None or version.ended_at > before:
+        return False
+    if version.index_state is IndexState.PENDING:
+        return False
+    if step is Pass.PURGE:
+        return version.value is None
+    return version.value is not None and version.end_reason in EMPTIES[step]
+
+
+def _in(now: Instant, seconds: float) -> Instant:
+    return Instant(now + round(seconds * 1_000_000))
+
+
+def _sort_key(order: Order) -> Callable[[Row], tuple[str, str] | int]:
+    if order is Order.KEY:
+        return lambda row: (row.address.namespace.encoded, row.address.key)
+    return lambda row: row.sequence
+
+
+def _beyond(rows: list[Row], place: Place, order: Order) -> list[Row]:
+    if order is Order.KEY:
+        return [row for row in rows if (row.address.namespace.encoded, row.address.key) > place[1:]]
+    if order is Order.NEWEST:
+        return [row for row in rows if row.sequence < place.sequence]
+    return [row for row in rows if row.sequence > place.sequence]

@@ -1,0 +1,277 @@
+"""The SQLite store: the port's calls, sent to the writer's thread or to a reader.
+
+The same class serves two kinds of caller. On an event loop, reads run on a small pool of threads, so
+that the loop is never blocked. Elsewhere (`direct=True`) they run on the caller's own thread, and no
+call ever suspends, so that a plain function can drive the coroutines to their end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+
+from recollect.backends.sqlite import commits, log, reads, upkeep
+from recollect.backends.sqlite.connections import ReaderPool, translated, translating
+from recollect.backends.sqlite.options import SqliteOptions
+from recollect.backends.sqlite.schema import check_engine, migrate
+from recollect.backends.sqlite.writer import Group, Job, Writer
+from recollect.domain.address import Address, subject_of
+from recollect.domain.commits import Commit, Put, Receipt, checked_commit
+from recollect.domain.errors import InvalidSetting, StoreClosed
+from recollect.domain.events import Head
+from recollect.domain.instants import Instant
+from recollect.domain.planning import Erased, Erasure
+from recollect.domain.queries import EventPage, EventQuery, Find, NamespaceQuery, Page
+from recollect.domain.retention import Pass, Retention, Swept
+from recollect.domain.rows import Row
+from recollect.ports.clock import Clock, Ids
+from recollect.ports.keys import Sealer
+from recollect.ports.signals import Signal
+from recollect.ports.store import Lease, Mark, Pending, Progress, Store, Verification
+
+Result = TypeVar("Result")
+_POLL_SECONDS = 0.05
+"""How often a waiter looks for commits of other processes, which cannot call it."""
+_BACKUP_PAGES = 2_000
+
+
+class SqliteStore(Store):
+    """Rows and log in one SQLite file; any number of processes may share it."""
+
+    capabilities = frozenset({"backup"})
+
+    def __init__(self, options: SqliteOptions, *, clock: Clock, ids: Ids, sealer: Sealer, direct: bool = False) -> None:
+        check_engine()
+        self._options = options
+        self._clock = clock
+        self._ids = ids
+        self._sealer = sealer
+        self._direct = direct
+        self._signal = Signal(blocking=direct)
+        self._reader = reads.Reader(sealer)
+        self._closed = False
+        with translating():
+            self._writer = Writer(options, sealer, self._signal.notify)
+            try:
+                migrate(self._writer.db)
+            except BaseException:
+                self._writer.db.close()
+                raise
+        self._pool = ReaderPool(options)
+        self._threads = ThreadPoolExecutor(options.readers, thread_name_prefix="recollect-reader")
+        self._writer.start()
+
+    # -- writing
+
+    async def commit(self, commit: Commit) -> Receipt:
+        """Let the writer decide the commit and carry it out."""
+        checked_commit(commit)
+        subjects = {(commit.tenant, subject_of(op.address.namespace)) for op in commit.operations if type(op) is Put}
+
+        def work(group: Group) -> Receipt:
+            return self._apply(group, commit, self._clock())
+
+        receipt: Receipt = await self._write(work, subjects)
+        return receipt
+
+    def _apply(self, group: Group, commit: Commit, now: Instant) -> Receipt:
+        return commits.apply_commit(group, commit, now=now, ids=self._ids, sealer=self._sealer)
+
+    async def erase(self, erasure: Erasure) -> Erased:
+        """Empty everything of a subject, then empty the write-ahead log that still has it."""
+        work: Callable[[Group], Erased] = lambda group: commits.apply_erasure(group, erasure, now=self._clock())  # noqa: E731
+        erased: Erased = await self._write(work, afterwards="PRAGMA wal_checkpoint(TRUNCATE)")
+        return erased
+
+    # -- reading
+
+    async def get(self, tenant: str, address: Address, *, as_of: Instant | None = None) -> Row | None:
+        """The live version at an address, or the one that was live at a moment."""
+        return await self._read(self._reader.get, tenant, address, self._clock(), as_of)
+
+    async def get_by_id(self, tenant: str, row_id: bytes) -> Row | None:
+        """A version by its id."""
+        return await self._read(self._reader.get_by_id, tenant, row_id)
+
+    async def find(self, tenant: str, query: Find) -> Page:
+        """Live rows in a scope."""
+        return await self._read(self._reader.find, tenant, query, self._clock())
+
+    async def history(
+        self, tenant: str, address: Address, *, limit: int = 100, before: int | None = None
+    ) -> Sequence[Row]:
+        """Versions of a key, newest first."""
+        return await self._read(self._reader.history, tenant, address, limit, before)
+
+    async def namespaces(self, tenant: str, query: NamespaceQuery) -> Sequence[tuple[str, ...]]:
+        """Namespaces with a live row."""
+        return await self._read(reads.namespaces, tenant, query, self._clock())
+
+    async def tenants(self) -> Sequence[str]:
+        """Who has ever written."""
+        return await self._read(_tenants)
+
+    # -- the log
+
+    async def head(self, tenant: str) -> Head:
+        """Where the tenant's log ends."""
+        return await self._read(log.head, tenant)
+
+    async def events(self, tenant: str, query: EventQuery) -> EventPage:
+        """A page of the log."""
+        return await self._read(log.events, self._reader, tenant, query)
+
+    async def wait(self, tenant: str, after: int, seconds: float) -> bool:
+        """Wait for the log to grow; this process calls at once, others are noticed by looking."""
+        until = time.monotonic() + seconds
+        with self._signal.listen() as listener:
+            while (await self.head(tenant)).sequence <= after:
+                left = until - time.monotonic()
+                if left <= 0:
+                    return False
+                await listener.wait(min(left, _POLL_SECONDS))
+        return True
+
+    async def verify(
+        self, tenant: str, *, expected: tuple[int, bytes] | None = None, progress: Progress | None = None
+    ) -> Verification:
+        """Check the whole log."""
+        return await self._read(log.verify, tenant, expected, progress)
+
+    # -- upkeep
+
+    async def sweep(self, tenant: str, step: Pass, retention: Retention, *, limit: int = 100) -> Swept:
+        """One batch of one pass."""
+
+        def work(group: Group) -> Swept:
+            return upkeep.sweep(
+                group, tenant, step, retention, limit, now=self._clock(), ids=self._ids, sealer=self._sealer
+            )
+
+        swept: Swept = await self._write(work)
+        return swept
+
+    async def pending(self, tenant: str, *, limit: int = 100) -> Sequence[Pending]:
+        """Versions the index does not reflect."""
+        return await self._read(self._reader.pending, tenant, limit)
+
+    async def mark_indexed(self, tenant: str, marks: Sequence[Mark]) -> int:
+        """Mark versions that are still as they were read."""
+        done: int = await self._write(lambda group: upkeep.mark_indexed(group, tenant, marks))
+        return done
+
+    async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
+        """Take or prolong a lease."""
+        lease: Lease | None = await self._write(
+            lambda group: upkeep.acquire(group, name, holder, seconds, self._clock())
+        )
+        return lease
+
+    async def renew(self, lease: Lease, seconds: float) -> Lease:
+        """Prolong a lease that is still held."""
+        renewed: Lease = await self._write(lambda group: upkeep.renew(group, lease, seconds, self._clock()))
+        return renewed
+
+    async def release(self, lease: Lease) -> None:
+        """Give a lease back."""
+        await self._write(lambda group: upkeep.release(group, lease, self._clock()))
+
+    async def aside(self, work: Callable[[], Result]) -> Result:
+        """Run blocking work on a reader's thread, or here when the caller is a plain thread."""
+        if self._direct:
+            return work()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    async def backup(self, target: Path, progress: Progress | None = None) -> None:
+        """Write a consistent copy beside the target, then move it there."""
+        await self._read(_backup, target, progress)
+
+    async def close(self) -> None:
+        """Carry out what was submitted, then close every connection."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._direct:
+            self._shut()
+        else:
+            await asyncio.get_running_loop().run_in_executor(None, self._shut)
+
+    def _shut(self) -> None:
+        self._writer.close()
+        self._threads.shutdown(wait=True)
+        self._pool.close()
+
+    # -- inner
+
+    async def _write(
+        self,
+        work: Callable[[Group], Any],
+        subjects: set[tuple[str, str]] | frozenset[tuple[str, str]] = frozenset(),
+        afterwards: str | None = None,
+    ) -> Any:
+        if self._closed:
+            raise StoreClosed("the store was closed")
+        if self._direct:
+            blocking: Future[Any] = Future()
+            self._writer.submit(Job(work, subjects, afterwards, blocking))
+            return blocking.result()
+        loop = asyncio.get_running_loop()
+        awaited = loop.create_future()
+        self._writer.submit(Job(work, subjects, afterwards, awaited, loop))
+        return await awaited
+
+    async def _read(self, ask: Callable[..., Result], *arguments: Any) -> Result:
+        if self._closed:
+            raise StoreClosed("the store was closed")
+        if self._options.exclusive:
+            result: Result = await self._write(lambda group: ask(group.db, *arguments))
+            return result
+        if self._direct:
+            return self._asked(ask, arguments)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._asked, ask, arguments)
+
+    def _asked(self, ask: Callable[..., Result], arguments: tuple[Any, ...]) -> Result:
+        try:
+            db = self._pool.take()
+            try:
+                return ask(db, *arguments)
+            finally:
+                self._pool.give_back(db)
+        except apsw.Error as problem:
+            raise translated(problem) from problem
+
+
+def _tenants(db: apsw.Connection) -> Sequence[str]:
+    return [tenant for (tenant,) in db.execute("SELECT tenant FROM tenants ORDER BY tenant")]
+
+
+def _backup(db: apsw.Connection, target: Path, progress: Progress | None) -> None:
+    if target.exists():
+        raise InvalidSetting(f"{target} exists already; a backup is always a new file")
+    beside = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
+    copy = apsw.Connection(str(beside))
+    try:
+        db.execute("BEGIN")  # one snapshot for the whole copy: writers go on, and do not restart it
+        try:
+            next(db.execute("SELECT count(*) FROM sqlite_schema"))
+            with copy.backup("main", db, "main") as steps:
+                while not steps.done:
+                    steps.step(_BACKUP_PAGES)
+                    if progress is not None:
+                        progress(steps.page_count - steps.remaining, steps.page_count)
+        finally:
+            db.execute("COMMIT")
+        copy.execute("PRAGMA journal_mode = DELETE")
+        copy.close()
+        beside.rename(target)
+    except BaseException:
+        copy.close()
+        beside.unlink(missing_ok=True)
+        raise

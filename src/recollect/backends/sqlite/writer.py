@@ -1,0 +1,209 @@
+"""The one thread that writes: commits that arrive together share a transaction and one wait for the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import apsw
+
+from recollect.backends.sqlite.connections import open_connection, translated
+from recollect.backends.sqlite.options import SqliteOptions
+from recollect.domain.errors import OutcomeUnknown, RecollectError, StoreClosed
+from recollect.domain.events import Head
+from recollect.ports.keys import Sealer
+
+_HEAD = "SELECT sequence, hash, trimmed, trimmed_hash FROM tenants WHERE tenant = ?"
+_SET_HEAD = """
+INSERT INTO tenants (tenant, sequence, hash, trimmed, trimmed_hash) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (tenant) DO UPDATE SET
+    sequence = excluded.sequence, hash = excluded.hash, trimmed = excluded.trimmed, trimmed_hash = excluded.trimmed_hash
+"""
+
+
+class Group:
+    """One transaction under way: its connection, and the heads of the logs that it has moved."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self.db = db
+        self._heads: dict[str, Head] = {}
+        self._moved: set[str] = set()
+
+    def head(self, tenant: str) -> Head:
+        """Where the tenant's log ends, with what this transaction has appended."""
+        head = self._heads.get(tenant)
+        if head is None:
+            row = next(self.db.execute(_HEAD, (tenant,)), None)
+            head = self._heads[tenant] = Head() if row is None else Head(*row)
+        return head
+
+    def move(self, tenant: str, head: Head) -> None:
+        """The tenant's log now ends, or begins, elsewhere."""
+        self._heads[tenant] = head
+        self._moved.add(tenant)
+
+    def flush(self) -> None:
+        """Write the heads that moved."""
+        for tenant in self._moved:
+            head = self._heads[tenant]
+            self.db.execute(_SET_HEAD, (tenant, head.sequence, head.hash, head.trimmed, head.trimmed_hash))
+
+
+Work = Callable[[Group], Any]
+"""What to do within a transaction. It decides first: when it raises an error of ours, it has written nothing."""
+
+
+class Job:
+    """A piece of work, whose keys it needs, what to do after it is on disk, and whom to tell."""
+
+    __slots__ = ("afterwards", "error", "future", "loop", "result", "subjects", "work")
+
+    def __init__(
+        self,
+        work: Work,
+        subjects: Iterable[tuple[str, str]],
+        afterwards: str | None,
+        future: asyncio.Future[Any] | Future[Any],
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        self.work, self.subjects, self.afterwards, self.future, self.loop = work, subjects, afterwards, future, loop
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def settle(self) -> None:
+        """Tell the outcome, unless whoever asked has stopped waiting."""
+        if self.future.cancelled() or self.future.done():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+class Writer:
+    """A thread with the only writing connection of this process."""
+
+    def __init__(self, options: SqliteOptions, sealer: Sealer, on_commit: Callable[[], None]) -> None:
+        self._options = options
+        self._sealer = sealer
+        self._on_commit = on_commit
+        self._queue: SimpleQueue[Job | None] = SimpleQueue()
+        self._closing = threading.Lock()
+        self._closed = False
+        self.db = open_connection(options, writes=True)
+        self._thread = threading.Thread(target=self._run, name="recollect-writer", daemon=True)
+
+    def start(self) -> None:
+        """Begin to carry out what is submitted."""
+        self._thread.start()
+
+    def submit(self, job: Job) -> None:
+        """Carry this out and settle its future once it is on disk."""
+        with self._closing:
+            if self._closed:
+                raise StoreClosed("the store was closed")
+            self._queue.put(job)
+
+    def close(self) -> None:
+        """Carry out what was submitted, then close the connection."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            self._queue.put(None)
+        self._thread.join()
+        self.db.close()
+
+    def _run(self) -> None:
+        stopping = False
+        while not stopping:
+            jobs: list[Job] = []
+            job = self._queue.get()
+            while True:
+                if job is None:
+                    stopping = True
+                    break
+                jobs.append(job)
+                if len(jobs) >= self._options.group:
+                    break
+                try:
+                    job = self._queue.get_nowait()
+                except Empty:
+                    break
+            if jobs:
+                self._carry_out(jobs)
+                _settle(jobs)
+
+    def _carry_out(self, jobs: list[Job]) -> None:
+        try:
+            self._transaction(jobs)
+        except BaseException as problem:  # noqa: BLE001 - this thread must live on, and its callers must hear of it
+            self._roll_back()
+            if isinstance(problem, _CommitFailed) or len(jobs) == 1:
+                error = _spoken(problem)
+                for job in jobs:
+                    job.error = error
+            else:
+                for job in jobs:
+                    self._carry_out([job])
+            return
+        for job in jobs:
+            if job.afterwards is not None and job.error is None:
+                with suppress(apsw.Error):
+                    self.db.execute(job.afterwards)
+        self._on_commit()
+
+    def _transaction(self, jobs: list[Job]) -> None:
+        self.db.execute("BEGIN IMMEDIATE")
+        # Only now, with the write lock held, is what the key store says certain to hold until the commit.
+        self._sealer.refresh()
+        self._sealer.prepare(subject for job in jobs for subject in job.subjects)
+        group = Group(self.db)
+        for job in jobs:
+            try:
+                job.error = None
+                job.result = job.work(group)
+            except RecollectError as refusal:
+                job.error = refusal
+        group.flush()
+        try:
+            self.db.execute("COMMIT")
+        except apsw.Error as problem:
+            raise _CommitFailed from problem
+
+    def _roll_back(self) -> None:
+        with suppress(apsw.Error):
+            if self.db.in_transaction:
+                self.db.execute("ROLLBACK")
+
+
+class _CommitFailed(Exception):
+    pass
+
+
+def _spoken(problem: BaseException) -> BaseException:
+    if isinstance(problem, _CommitFailed):
+        return OutcomeUnknown(f"the commit failed at its end ({problem.__cause__})")
+    return translated(problem) if isinstance(problem, apsw.Error) else problem
+
+
+def _settle(jobs: list[Job]) -> None:
+    loops: dict[asyncio.AbstractEventLoop, list[Job]] = {}
+    for job in jobs:
+        if job.loop is None:
+            job.settle()
+        else:
+            loops.setdefault(job.loop, []).append(job)
+    for loop, mine in loops.items():
+        with suppress(RuntimeError):  # the loop is gone, and with it whoever waited
+            loop.call_soon_threadsafe(_settle_all, mine)
+
+
+def _settle_all(jobs: list[Job]) -> None:
+    for job in jobs:
+        job.settle()

@@ -1,0 +1,288 @@
+"""Every error Recollect raises on purpose, in one tree.
+
+    RecollectError
+    ├── InvalidInput                 the request can never succeed as it stands
+    │   ├── InvalidTenant
+    │   ├── InvalidNamespace
+    │   ├── InvalidKey
+    │   ├── InvalidValue
+    │   ├── InvalidAttributes
+    │   ├── InvalidFilter
+    │   ├── InvalidExpiry
+    │   ├── InvalidQuery
+    │   ├── InvalidCursor
+    │   ├── InvalidCommit
+    │   └── InvalidSetting
+    ├── Conflict                     somebody else was first
+    │   ├── RevisionConflict
+    │   ├── Contention
+    │   ├── IdempotencyMismatch
+    │   └── LeaseLost
+    ├── CursorExpired                the log no longer reaches back that far
+    ├── KeyTrouble                   a value cannot be sealed or opened
+    │   ├── MasterKeyMissing
+    │   ├── MasterKeyMismatch
+    │   ├── KeyErased
+    │   ├── KeyExhausted
+    │   └── SealBroken
+    ├── StoreTrouble                 the engine underneath failed
+    │   ├── StoreBusy
+    │   ├── StoreFull
+    │   ├── StoreUnavailable
+    │   ├── OutcomeUnknown
+    │   ├── StoreCorrupt
+    │   ├── StoreClosed
+    │   ├── NotAStore
+    │   ├── SchemaTooNew
+    │   └── EngineTooOld
+    └── Unsupported                  this backend says no to that
+
+The docstring of each class is the advice that a user is shown; the reference pages print it.
+`code` is public: added, never renamed. `retriable` says whether the same call may succeed later.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import ClassVar
+
+
+class RecollectError(Exception):
+    """Something went wrong; the message says what, and the more exact class says what to do."""
+
+    code: ClassVar[str] = "error"
+    retriable: ClassVar[bool] = False
+
+    def __init__(self, message: str, **details: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+
+    @classmethod
+    def advice(cls) -> str:
+        """What to do about it, for people."""
+        return " ".join(inspect.cleandoc(cls.__doc__ or "").split())
+
+
+class InvalidInput(RecollectError):
+    """Change the request: it can never succeed as it stands."""
+
+    code = "invalid_input"
+
+
+class InvalidTenant(InvalidInput):
+    """Use a tenant name of 1 to 128 ASCII letters, digits, `-`, `_`, `.`, `@` or `:`."""
+
+    code = "invalid_tenant"
+
+
+class InvalidNamespace(InvalidInput):
+    """Give a list of non-empty text segments, no deeper than the limit, without NUL or lone surrogates."""
+
+    code = "invalid_namespace"
+
+
+class InvalidKey(InvalidInput):
+    """Give a non-empty text key of at most 1,024 bytes in UTF-8, without NUL or lone surrogates."""
+
+    code = "invalid_key"
+
+
+class InvalidValue(InvalidInput):
+    """Give a JSON object of at most 1 MiB and 32 levels, without NaN, NUL, lone surrogates or duplicate keys."""
+
+    code = "invalid_value"
+
+
+class InvalidAttributes(InvalidInput):
+    """Policy attributes are flat: plain names, each with a scalar or a list of scalars."""
+
+    code = "invalid_attributes"
+
+
+class InvalidFilter(InvalidInput):
+    """Use the documented operators only, on plain attribute names, with values of the right type."""
+
+    code = "invalid_filter"
+
+
+class InvalidExpiry(InvalidInput):
+    """Give a time to live above zero, or a moment in time with a time zone."""
+
+    code = "invalid_expiry"
+
+
+class InvalidQuery(InvalidInput):
+    """Keep limits, offsets, depths and orders within the documented ranges."""
+
+    code = "invalid_query"
+
+
+class InvalidCursor(InvalidInput):
+    """Pass a cursor back exactly as it was given, with the same query; or start again without one."""
+
+    code = "invalid_cursor"
+
+
+class InvalidCommit(InvalidInput):
+    """A commit needs at least one operation and at most 1,000, and a usable idempotency key if any."""
+
+    code = "invalid_commit"
+
+
+class InvalidSetting(InvalidInput):
+    """Correct the setting named in the message; the reference lists every setting and its range."""
+
+    code = "invalid_setting"
+
+
+class Conflict(RecollectError):
+    """Somebody else was first: read again, decide again, and write again if it still makes sense."""
+
+    code = "conflict"
+
+
+class RevisionConflict(Conflict):
+    """The key is not at the revision you expected: read it again and decide anew."""
+
+    code = "revision_conflict"
+
+
+class Contention(Conflict):
+    """What the transaction had read was changed before it committed: run it again."""
+
+    code = "contention"
+    retriable = True
+
+
+class IdempotencyMismatch(Conflict):
+    """This idempotency key was used for a different request: use a fresh key for a new request."""
+
+    code = "idempotency_mismatch"
+
+
+class LeaseLost(Conflict):
+    """The lease ran out or was taken by another holder: stop the work that it protected."""
+
+    code = "lease_lost"
+
+
+class CursorExpired(RecollectError):
+    """The log is no longer kept that far back: start from the oldest cursor, given in the details."""
+
+    code = "cursor_expired"
+
+
+class KeyTrouble(RecollectError):
+    """A value cannot be sealed or opened with the keys at hand."""
+
+    code = "key_trouble"
+
+
+class MasterKeyMissing(KeyTrouble):
+    """Bring back the master key file, or the command that prints it: without it nothing can be read."""
+
+    code = "master_key_missing"
+
+
+class MasterKeyMismatch(KeyTrouble):
+    """The key store was wrapped with another master key: point to the key that belongs to it."""
+
+    code = "master_key_mismatch"
+
+
+class KeyErased(KeyTrouble):
+    """The subject was erased: its values cannot be read again by anybody."""
+
+    code = "key_erased"
+
+
+class KeyExhausted(KeyTrouble):
+    """A data key has sealed as many values as is safe; it should have been replaced before. Report this."""
+
+    code = "key_exhausted"
+
+
+class SealBroken(KeyTrouble):
+    """A stored value was altered or moved from its place: run `verify`, and restore from a backup."""
+
+    code = "seal_broken"
+
+
+class StoreTrouble(RecollectError):
+    """The engine underneath failed."""
+
+    code = "store_trouble"
+
+
+class StoreBusy(StoreTrouble):
+    """Another process held the write lock for too long: try again."""
+
+    code = "store_busy"
+    retriable = True
+
+
+class StoreFull(StoreTrouble):
+    """The disk is full: free some space; nothing was changed."""
+
+    code = "store_full"
+    retriable = True
+
+
+class StoreUnavailable(StoreTrouble):
+    """The engine could not read or write; nothing was changed. Check disk and permissions, then try again."""
+
+    code = "store_unavailable"
+    retriable = True
+
+
+class OutcomeUnknown(StoreTrouble):
+    """The commit failed at the very end, so it may or may not last: repeat it with the same idempotency key."""
+
+    code = "outcome_unknown"
+    retriable = True
+
+
+class StoreCorrupt(StoreTrouble):
+    """The file is damaged: stop writing, keep a copy, and restore from a backup."""
+
+    code = "store_corrupt"
+
+
+class StoreClosed(StoreTrouble):
+    """The store was closed: open it again."""
+
+    code = "store_closed"
+
+
+class NotAStore(StoreTrouble):
+    """The path holds something else: choose an empty or new directory, or the right one."""
+
+    code = "not_a_store"
+
+
+class SchemaTooNew(StoreTrouble):
+    """The data was written by a newer Recollect: upgrade the program; the data is untouched."""
+
+    code = "schema_too_new"
+
+
+class EngineTooOld(StoreTrouble):
+    """The SQLite library has a known corruption bug: install `apsw` 3.51.3 or newer."""
+
+    code = "engine_too_old"
+
+
+class Unsupported(RecollectError):
+    """This backend does not offer that: choose a backend that declares the capability."""
+
+    code = "unsupported"
+
+
+def all_errors() -> list[type[RecollectError]]:
+    """The whole tree, parents before children, in the order of their definition."""
+
+    def below(cls: type[RecollectError]) -> list[type[RecollectError]]:
+        return [cls, *(found for child in cls.__subclasses__() for found in below(child))]
+
+    return below(RecollectError)

@@ -1,0 +1,116 @@
+"""Rows: one version of one thing each, as every backend keeps them; and items, as callers see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from recollect.domain.address import Address
+from recollect.domain.instants import Instant, datetime_of
+from recollect.domain.reasons import EndReason, IndexState
+from recollect.domain.values import stored_value
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One version of the thing at an address, opened. `value` is None once it was evicted or erased."""
+
+    tenant: str
+    address: Address
+    id: bytes
+    revision: int
+    sequence: int
+    value: bytes | None
+    attributes: bytes | None
+    policy_attributes: str
+    created_at: Instant
+    written_at: Instant
+    expires_at: Instant | None
+    ended_at: Instant | None = None
+    end_reason: EndReason | None = None
+    index_state: IndexState = IndexState.UNWANTED
+
+    def live_at(self, now: Instant) -> bool:
+        """True when a read at `now` may see this version."""
+        return self.ended_at is None and not is_expired(self.expires_at, now)
+
+    def live_as_of(self, moment: Instant) -> bool:
+        """True when a read at that earlier moment would have seen this version."""
+        return (
+            self.written_at <= moment
+            and (self.ended_at is None or moment < self.ended_at)
+            and not is_expired(self.expires_at, moment)
+        )
+
+
+def is_expired(expires_at: Instant | None, now: Instant) -> bool:
+    """True from the very instant of expiry on, whatever any sweeper has done."""
+    return expires_at is not None and now >= expires_at
+
+
+@dataclass(frozen=True)
+class Item:
+    """A stored value with what is known about it. The value is decoded when it is first asked for."""
+
+    row: Row
+
+    @property
+    def namespace(self) -> tuple[str, ...]:
+        """The segments of the namespace it lies in."""
+        return self.row.address.namespace.segments
+
+    @property
+    def key(self) -> str:
+        """Its name within the namespace."""
+        return self.row.address.key
+
+    @property
+    def revision(self) -> int:
+        """How often the key was written so far, this version included."""
+        return self.row.revision
+
+    @property
+    def id(self) -> UUID:
+        """The identity of this version."""
+        return UUID(bytes=self.row.id)
+
+    @cached_property
+    def value(self) -> dict[str, Any] | None:
+        """The stored object; None for a version whose value was evicted or erased."""
+        return None if self.row.value is None else stored_value(self.row.value)
+
+    @cached_property
+    def attributes(self) -> dict[str, Any] | None:
+        """The attributes given with the value, or None."""
+        return None if self.row.attributes is None else stored_value(self.row.attributes)
+
+    @property
+    def created_at(self) -> datetime:
+        """When the key was first given a value; kept when the value is updated."""
+        return datetime_of(self.row.created_at)
+
+    @property
+    def updated_at(self) -> datetime:
+        """When this version was written."""
+        return datetime_of(self.row.written_at)
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """From when on it can no longer be read; None when it does not expire."""
+        return None if self.row.expires_at is None else datetime_of(self.row.expires_at)
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """When this version stopped being the live one; None while it is."""
+        return None if self.row.ended_at is None else datetime_of(self.row.ended_at)
+
+    @property
+    def end_reason(self) -> EndReason | None:
+        """Why this version stopped being the live one; None while it is."""
+        return self.row.end_reason
+
+    def __repr__(self) -> str:
+        return f"Item({'/'.join(self.namespace)} · {self.key} · revision {self.revision})"

@@ -1,0 +1,204 @@
+"""The composition root: from settings to a store, its keys and the use-cases; the only place that knows all."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from recollect.backends.keyring import CommandMasterKeys, Envelope, FileMasterKeys
+from recollect.backends.memory import MemoryKeyStore, MemoryStore
+from recollect.backends.sqlite import SqliteKeyStore, SqliteOptions, SqliteStore
+from recollect.config import Settings
+from recollect.domain.errors import InvalidSetting, NotAStore, StoreUnavailable
+from recollect.domain.identity import RANDOM_BYTES, uuid7
+from recollect.domain.instants import Instant
+from recollect.ports.clock import Clock, Ids
+from recollect.ports.keys import KeyStore, MasterKeys
+from recollect.ports.store import Store
+from recollect.service.memories import Memories
+from recollect.sync import MemoriesSync, drive
+
+IN_MEMORY = ":memory:"
+DATA_FILE = "recollect.db"
+KEYS_FOLDER = "keys"
+WRAPPED_KEYS_FILE = "wrapped.db"
+MASTER_KEY_FILE = "master.key"
+
+
+def system_clock() -> Instant:
+    """The present moment by this machine's clock."""
+    return Instant(time.time_ns() // 1_000)
+
+
+def random_ids(at: Instant) -> bytes:
+    """A fresh UUIDv7."""
+    return uuid7(at, os.urandom(RANDOM_BYTES))
+
+
+def open(  # noqa: A001 - `recollect.open` reads like the built-in it resembles
+    path: str | Path,
+    *,
+    tenant: str = "default",
+    actor: str = "",
+    settings: Settings | None = None,
+    clock: Clock = system_clock,
+    ids: Ids = random_ids,
+) -> Opening:
+    """Open the memories in a directory, which is made if need be; `":memory:"` keeps them nowhere.
+
+    Use it as `async with recollect.open(path) as memories:` or `memories = await recollect.open(path)`.
+    """
+    return Opening(lambda: _compose(path, tenant, actor, settings or Settings(), clock, ids, direct=False))
+
+
+def open_sync(
+    path: str | Path,
+    *,
+    tenant: str = "default",
+    actor: str = "",
+    settings: Settings | None = None,
+    clock: Clock = system_clock,
+    ids: Ids = random_ids,
+) -> MemoriesSync:
+    """The same for code without an event loop: `with recollect.open_sync(path) as memories:`.
+
+    A read is a direct read on the caller's own thread; the object may be shared by threads.
+    """
+    memories = _compose(path, tenant, actor, settings or Settings(), clock, ids, direct=True)
+    drive(memories.finish_erasures())
+    return MemoriesSync(memories)
+
+
+class Opening:
+    """A store about to be opened: to be awaited, or entered with `async with`."""
+
+    def __init__(self, compose: Callable[[], Memories]) -> None:
+        self._compose = compose
+        self._memories: Memories | None = None
+
+    async def _opened(self) -> Memories:
+        memories = await asyncio.get_running_loop().run_in_executor(None, self._compose)
+        await memories.finish_erasures()
+        self._memories = memories
+        return memories
+
+    def __await__(self) -> Generator[Any, None, Memories]:
+        return self._opened().__await__()
+
+    async def __aenter__(self) -> Memories:
+        return await self._opened()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._memories is not None:
+            await self._memories.close()
+
+
+def restore(backup: str | Path, target: str | Path, *, keys: str | Path, settings: Settings | None = None) -> None:
+    """Make a new data directory from a backup and the keys of the directory that it was taken from.
+
+    Erasures done after the backup are carried out again, so that nothing erased comes back.
+    """
+    source, folder, old_keys = Path(backup), Path(target), Path(keys)
+    if not source.is_file():
+        raise InvalidSetting(f"there is no backup at {source}")
+    if folder.exists() and any(folder.iterdir()):
+        raise NotAStore(f"{folder} is not empty; restore into a new directory")
+    if (old_keys / KEYS_FOLDER).is_dir():
+        old_keys = old_keys / KEYS_FOLDER
+    if not (old_keys / WRAPPED_KEYS_FILE).is_file():
+        raise InvalidSetting(f"{keys} holds no keys; give the data directory, or its '{KEYS_FOLDER}' folder")
+    _make_folder(folder / KEYS_FOLDER)
+    wrapped = SqliteKeyStore(SqliteOptions(old_keys / WRAPPED_KEYS_FILE))
+    try:
+        wrapped.copy_to(folder / KEYS_FOLDER / WRAPPED_KEYS_FILE)
+    finally:
+        wrapped.close()
+    if (old_keys / MASTER_KEY_FILE).exists():
+        _copy_private(old_keys / MASTER_KEY_FILE, folder / KEYS_FOLDER / MASTER_KEY_FILE)
+    _copy_private(source, folder / DATA_FILE)
+    with open_sync(folder, settings=settings) as memories:
+        memories.finish_erasures(everything=True)
+
+
+def _compose(
+    path: str | Path, tenant: str, actor: str, settings: Settings, clock: Clock, ids: Ids, *, direct: bool
+) -> Memories:
+    if str(path) == IN_MEMORY:
+        keyring = Envelope(MemoryKeyStore(), _Ephemeral(), clock)
+        store: Store = MemoryStore(clock=clock, ids=ids, sealer=keyring, direct=direct)
+    else:
+        store, keyring = _open_folder(Path(path), settings, clock, ids, direct=direct)
+    return Memories(
+        store,
+        keyring,
+        clock=clock,
+        ids=ids,
+        tenant=tenant,
+        actor=actor,
+        max_depth=settings.max_depth,
+        retention=settings.retention(),
+    )
+
+
+def _open_folder(folder: Path, settings: Settings, clock: Clock, ids: Ids, *, direct: bool) -> tuple[Store, Envelope]:
+    data = folder / DATA_FILE
+    known = data.exists()
+    try:
+        _make_folder(folder)
+        _make_folder(folder / KEYS_FOLDER)
+    except OSError as problem:
+        raise StoreUnavailable(f"{folder} cannot be used as a data directory: {problem.strerror}") from None
+    keys: KeyStore = SqliteKeyStore(
+        SqliteOptions(folder / KEYS_FOLDER / WRAPPED_KEYS_FILE, busy_seconds=settings.busy_seconds)
+    )
+    try:
+        keyring = Envelope(keys, _master_keys(folder, settings, known=known), clock)
+        options = SqliteOptions(
+            data, busy_seconds=settings.busy_seconds, group=settings.group_size, readers=settings.reader_threads
+        )
+        return SqliteStore(options, clock=clock, ids=ids, sealer=keyring, direct=direct), keyring
+    except BaseException:
+        keys.close()
+        raise
+
+
+def _master_keys(folder: Path, settings: Settings, *, known: bool) -> MasterKeys:
+    if settings.master_key_command is not None:
+        return CommandMasterKeys(settings.master_key_command, settings.previous_master_key_command)
+    return FileMasterKeys(folder / KEYS_FOLDER / MASTER_KEY_FILE, create=not known)
+
+
+class _Ephemeral:
+    """A master key for memories that are kept nowhere."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+
+    def current(self) -> tuple[str, bytes]:
+        """The only one."""
+        return "ephemeral", self._key
+
+    def named(self, name: str) -> bytes | None:
+        """The only one, by its name."""
+        return self._key if name == "ephemeral" else None
+
+
+def _make_folder(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def _copy_private(source: Path, target: Path) -> None:
+    handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as written, source.open("rb") as read:
+        shutil.copyfileobj(read, written)
+        written.flush()
+        os.fsync(written.fileno())

@@ -1,0 +1,145 @@
+"""Where data keys are kept, who wraps them, and how fields are sealed with them.
+
+K1  A subject gets a key when it is first needed; every process sees the same one.
+K2  Uses of a key are counted before they happen, so that a crash can only over-count them.
+K3  A key that has reached its cap is followed by a new generation; the older still opens what it sealed.
+K4  Destroying a subject's keys leaves nothing of them behind, not even in the free space of a file.
+K5  A destruction is remembered until its receipt is in the log, so that a crash in between cannot lose it.
+K6  Re-wrapping under another master key changes no data key and can be interrupted at any point.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from recollect.domain.address import Address
+from recollect.domain.instants import Instant
+from recollect.domain.planning import Erasure
+
+
+@dataclass(frozen=True, slots=True)
+class WrappedKey:
+    """A data key as it is kept: wrapped by a master key."""
+
+    id: bytes
+    tenant: str
+    subject: str
+    generation: int
+    master: str
+    wrapped: bytes
+    reserved: int
+
+
+@dataclass(frozen=True, slots=True)
+class Destruction:
+    """A subject whose keys were destroyed."""
+
+    id: bytes
+    tenant: str
+    subject: str
+    at: Instant
+    actor: str
+    settled: bool
+
+
+class KeyStore(ABC):
+    """Keeps wrapped data keys, apart from the data that they seal."""
+
+    @abstractmethod
+    def version(self) -> int:
+        """A number that changes whenever anybody may have changed the keys."""
+
+    @abstractmethod
+    def newest(self, tenant: str, subject: str) -> WrappedKey | None:
+        """The key that new values of the subject are to be sealed with."""
+
+    @abstractmethod
+    def by_id(self, key_id: bytes) -> WrappedKey | None:
+        """The key of that id, or None when there is none any more."""
+
+    @abstractmethod
+    def add(self, make: Callable[[], Iterable[WrappedKey]]) -> None:
+        """Keep the keys that `make` makes while nobody else changes any; a generation that exists stays (K1)."""
+
+    @abstractmethod
+    def reserve(self, key_id: bytes, uses: int) -> int:
+        """Count that many uses in advance, durably, and return the count so far (K2)."""
+
+    @abstractmethod
+    def destroy(self, destruction: Destruction) -> None:
+        """Forget all keys of the subject for good, and remember that (K4, K5)."""
+
+    @abstractmethod
+    def destructions(self, *, unsettled: bool = False) -> Sequence[Destruction]:
+        """What was destroyed, oldest first; or only what still lacks its receipt."""
+
+    @abstractmethod
+    def settle(self, destruction_id: bytes) -> None:
+        """Note that the receipt is in the log."""
+
+    @abstractmethod
+    def rewrap(self, change: Callable[[WrappedKey], WrappedKey]) -> int:
+        """Replace every key by what `change` makes of it, all at once, and return how many are new (K6)."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what is held."""
+
+
+class MasterKeys(Protocol):
+    """Knows the master keys: which one wraps now, and those that may still have to unwrap."""
+
+    def current(self) -> tuple[str, bytes]:
+        """Name and bytes of the master key that wraps."""
+        ...
+
+    def named(self, name: str) -> bytes | None:
+        """The bytes of a master key by name, or None when it is not known."""
+        ...
+
+
+class Sealer(Protocol):
+    """Seals and opens fields of rows; what a store needs to know about encryption."""
+
+    def refresh(self) -> None:
+        """Notice what other processes did to the keys; called before a batch is sealed."""
+        ...
+
+    def prepare(self, subjects: Iterable[tuple[str, str]]) -> None:
+        """Make sure that these (tenant, subject) pairs have usable keys, in one go."""
+        ...
+
+    def seal(self, tenant: str, address: Address, row_id: bytes, revision: int, field: str, plain: bytes) -> bytes:
+        """The field sealed for exactly this place."""
+        ...
+
+    def open(self, tenant: str, address: Address, row_id: bytes, revision: int, field: str, sealed: bytes) -> bytes:
+        """The field opened; `SealBroken` when it is not what was sealed for this place."""
+        ...
+
+
+class Keyring(Sealer, Protocol):
+    """Everything that can be done with keys; what the use-cases need to know about encryption."""
+
+    def destroy(self, erasure: Erasure) -> None:
+        """Destroy a subject's keys for good (K4)."""
+        ...
+
+    def destructions(self, *, unsettled: bool = False) -> Sequence[Destruction]:
+        """What was destroyed, oldest first; or only what still lacks its receipt (K5)."""
+        ...
+
+    def settle(self, destruction_id: bytes) -> None:
+        """Note that the receipt of a destruction is in the log."""
+        ...
+
+    def rotate(self) -> int:
+        """Wrap every data key with a new or changed master key, and return how many changed (K6)."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is held."""
+        ...

@@ -1,0 +1,282 @@
+"""The store: what every backend promises, in numbered clauses that the contract suite cites.
+
+Writing
+S1   A commit happens wholly or not at all; after an error nothing of it is there.
+S2   A key has at most one live version; the backend refuses a second one even when told to write it.
+S3   Revisions count from 1 per key, without gaps, and go on after a deletion.
+S4   A commit whose expected revision is not the key's is refused; 0 expects that the key is absent.
+S5   Operations of one commit take effect in their order; a later one sees what an earlier one did.
+S6   A condition that no longer holds refuses the commit with `Contention`, phantoms included.
+S7   A repeated request with the same idempotency key returns the first receipt and changes nothing.
+S8   The same idempotency key with another request is refused.
+S9   Deleting what is not there changes nothing and appends no event.
+S10  Tenants never meet: the same address in two tenants is two things.
+S11  Planes never meet: the same namespace and key in two planes is two things.
+
+Reading
+S12  A read sees every commit that was acknowledged before it began, from any instance on the same data.
+S13  What expires at t is not seen at t or later, by any read, whatever the sweeper has done.
+S14  A scope matches by whole segments, in binary: neither `user/al` nor `USER/alice` is `user/alice`.
+S15  A filter means what `domain.filters.matches` says, for every operator and type.
+S16  Rows are found newest first, oldest first or by key, exactly, and pages put together give the whole.
+S17  Paging by key meets what exists throughout exactly once, whatever else is written meanwhile.
+S18  A malformed cursor, or one of another order, is refused.
+S19  History has every kept version, newest first, with why and when each ended.
+S20  A read as of a moment sees exactly the versions that were live then.
+S21  A row can be had by its id, live or not, in its own tenant only.
+S22  Listed namespaces are those with a live row, sorted by encoding, each once; `*` is one segment.
+S23  Listed namespaces can be truncated to a depth, limited and offset, in that order.
+S24  Values come back exactly as they were given.
+
+The log
+S25  Every add, update, delete and expiry appends exactly one event, in the commit it tells of.
+S26  Sequences are dense per tenant, from 1, in the order of commits, whatever the clock does.
+S27  Pages of events put together are the whole log: none missed, doubled or reordered, filters included.
+S28  Each event carries the hash of the one before; the head carries that of the last.
+S29  `verify` finds every edit, deletion, swap and truncation of events and versions.
+S30  Evicting or purging a version leaves its event; the version that comes with it is then empty.
+S31  A cursor before the kept part of the log is refused, with the oldest one that works.
+S32  Waiting for events returns as soon as there is one, and no later than the time-out.
+
+Sweeping, indexing, leases, erasing
+S33  Expiring gives exactly one `expired` event per version, however many sweepers there are.
+S34  Superseded values are evicted, and ended ones tombstoned, only when old enough and known to the index.
+S35  Purging removes only versions that ended long enough ago; a pass can stop after any batch and go on later.
+S36  A version to be indexed is pending from its commit until marked, and again from its end until marked.
+S37  A mark applies only if the version is still as it was read; otherwise it stays pending.
+S38  At most one holder has a lease at a time; each new holder gets a larger fence.
+S39  A lease that ran out or was taken cannot be renewed or released by its former holder.
+S40  Erasing a subject ends and empties every version below its namespace, in all planes, once per erasure.
+S41  Erasing leaves a receipt in the log, and the log still verifies.
+S42  A backup is a consistent copy that can be opened on its own, taken while others write.
+S43  A closed store refuses every call with `StoreClosed`.
+S44  Listing tenants names those that have ever written, sorted.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from recollect.domain.address import Address
+from recollect.domain.commits import Commit, Condition, Expect, Operation, Receipt, Unchanged
+from recollect.domain.errors import Contention, Unsupported
+from recollect.domain.events import Head
+from recollect.domain.instants import Instant
+from recollect.domain.planning import Erased, Erasure
+from recollect.domain.queries import EventPage, EventQuery, Find, NamespaceQuery, Page
+from recollect.domain.retention import Pass, Retention, Swept
+from recollect.domain.rows import Row
+from recollect.domain.verification import Problem
+
+Result = TypeVar("Result")
+Progress = Callable[[int, int], None]
+"""Called now and then with how much is done, and how much there is to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to do something alone until a moment; `fence` grows with every new holder."""
+
+    name: str
+    holder: str
+    fence: int
+    expires_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A version that the search index does not reflect: to be added when live, removed when not."""
+
+    row: Row
+    live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """That the index now reflects this version, as it was read: live or ended."""
+
+    id: bytes
+    live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What `verify` looked at, and every problem it found."""
+
+    head: Head
+    events: int
+    versions: int
+    problems: tuple[Problem, ...]
+
+    @property
+    def sound(self) -> bool:
+        """True when nothing was found."""
+        return not self.problems
+
+
+class Store(ABC):
+    """A place for rows and their log. The module's docstring has the promises."""
+
+    capabilities: frozenset[str] = frozenset()
+    """What this backend offers beyond the clauses that all keep; e.g. `backup`."""
+
+    # -- writing
+
+    @abstractmethod
+    async def commit(self, commit: Commit) -> Receipt:
+        """Carry out a commit (S1 to S11)."""
+
+    def begin(self, tenant: str, actor: str = "") -> UnitOfWork:
+        """A unit of work: reads that are remembered, writes that happen at its end, together."""
+        return UnitOfWork(self, tenant, actor)
+
+    async def transact(
+        self, tenant: str, work: Callable[[UnitOfWork], Awaitable[Result]], *, actor: str = "", attempts: int = 16
+    ) -> Result:
+        """Run `work` in a unit of work, again from the start whenever something it had read changed."""
+        for attempt in range(1, attempts + 1):
+            try:
+                async with self.begin(tenant, actor) as unit:
+                    return await work(unit)
+            except Contention:
+                if attempt == attempts:
+                    raise
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    # -- reading
+
+    @abstractmethod
+    async def get(self, tenant: str, address: Address, *, as_of: Instant | None = None) -> Row | None:
+        """The live version at an address, or the one that was live at a moment (S12, S13, S20)."""
+
+    @abstractmethod
+    async def get_by_id(self, tenant: str, row_id: bytes) -> Row | None:
+        """A version by its id (S21)."""
+
+    @abstractmethod
+    async def find(self, tenant: str, query: Find) -> Page:
+        """Live rows in a scope (S13 to S18, S20)."""
+
+    @abstractmethod
+    async def history(
+        self, tenant: str, address: Address, *, limit: int = 100, before: int | None = None
+    ) -> Sequence[Row]:
+        """Versions of a key below revision `before`, newest first (S19)."""
+
+    @abstractmethod
+    async def namespaces(self, tenant: str, query: NamespaceQuery) -> Sequence[tuple[str, ...]]:
+        """The namespaces that have live rows (S22, S23)."""
+
+    @abstractmethod
+    async def tenants(self) -> Sequence[str]:
+        """Who has ever written here (S44)."""
+
+    # -- the log
+
+    @abstractmethod
+    async def head(self, tenant: str) -> Head:
+        """Where the tenant's log ends (S28)."""
+
+    @abstractmethod
+    async def events(self, tenant: str, query: EventQuery) -> EventPage:
+        """A page of the log (S25 to S27, S30, S31)."""
+
+    @abstractmethod
+    async def wait(self, tenant: str, after: int, seconds: float) -> bool:
+        """Wait for the log to grow beyond `after`; False when it did not in so many seconds (S32)."""
+
+    @abstractmethod
+    async def verify(
+        self, tenant: str, *, expected: tuple[int, bytes] | None = None, progress: Progress | None = None
+    ) -> Verification:
+        """Check the whole log against itself, the versions, and a head that was kept elsewhere (S29)."""
+
+    # -- upkeep
+
+    @abstractmethod
+    async def sweep(self, tenant: str, step: Pass, retention: Retention, *, limit: int = 100) -> Swept:
+        """Do one batch of one pass (S33 to S35)."""
+
+    @abstractmethod
+    async def pending(self, tenant: str, *, limit: int = 100) -> Sequence[Pending]:
+        """Versions that the index does not reflect, oldest first (S36)."""
+
+    @abstractmethod
+    async def mark_indexed(self, tenant: str, marks: Sequence[Mark]) -> int:
+        """Mark versions as reflected, where nothing changed since; return how many were (S37)."""
+
+    @abstractmethod
+    async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
+        """Take a lease, or prolong one's own; None while another holder has it (S38)."""
+
+    @abstractmethod
+    async def renew(self, lease: Lease, seconds: float) -> Lease:
+        """Prolong a lease; `LeaseLost` when it is no longer held (S39)."""
+
+    @abstractmethod
+    async def release(self, lease: Lease) -> None:
+        """Give a lease back; `LeaseLost` when it is no longer held (S39)."""
+
+    @abstractmethod
+    async def erase(self, erasure: Erasure) -> Erased:
+        """Empty everything of a subject and return the receipt; again the same one if done before (S40, S41)."""
+
+    async def aside(self, work: Callable[[], Result]) -> Result:
+        """Run a piece of blocking work so that no event loop is held up by it."""
+        return work()
+
+    async def backup(self, target: Path, progress: Progress | None = None) -> None:
+        """Write a consistent copy of everything to a new file (S42)."""
+        raise Unsupported(f"{type(self).__name__} cannot be backed up to {target}", progress=progress is not None)
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Finish what was acknowledged and let go of everything (S43)."""
+
+
+class UnitOfWork:
+    """Reads that are remembered and writes that happen together at the end, or not at all.
+
+    A read-only or failed unit of work writes nothing. What was read is checked again when it commits:
+    single keys by their revision, searches by whether anything in their scope changed.
+    """
+
+    def __init__(self, store: Store, tenant: str, actor: str = "") -> None:
+        self._store = store
+        self._tenant = tenant
+        self._actor = actor
+        self._operations: list[Operation] = []
+        self._conditions: list[Condition] = []
+        self.receipt: Receipt | None = None
+
+    async def get(self, address: Address) -> Row | None:
+        """The live version at an address; the commit rests on it."""
+        row = await self._store.get(self._tenant, address)
+        self._conditions.append(Expect(address, row.revision if row else 0))
+        return row
+
+    async def find(self, query: Find) -> Page:
+        """Live rows in a scope; the commit rests on nothing changing there."""
+        since = (await self._store.head(self._tenant)).sequence
+        page = await self._store.find(self._tenant, query)
+        self._conditions.append(Unchanged(query.plane, query.within, since))
+        return page
+
+    def write(self, operation: Operation) -> None:
+        """Do this when the unit of work ends well."""
+        self._operations.append(operation)
+
+    async def __aenter__(self) -> UnitOfWork:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None and self._operations:
+            commit = Commit(self._tenant, tuple(self._operations), tuple(self._conditions), self._actor)
+            self.receipt = await self._store.commit(commit)

@@ -1,0 +1,207 @@
+"""Memories for code without an event loop; generated from `service/memories.py` by `make generate`.
+
+The store underneath was opened `direct`: its coroutines never suspend, so each can be driven to its end
+on the caller's own thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+from uuid import UUID
+
+from recollect.domain.queries import Order
+from recollect.domain.rows import Item
+from recollect.ports.store import Progress, Verification
+from recollect.service.memories import Memories
+from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, PutOp, Sweep, Written
+
+Result = TypeVar("Result")
+
+
+def drive(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine that never suspends to its end, here and now."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+    coroutine.close()
+    raise RuntimeError("the store underneath suspended; it was not opened for direct use")
+
+
+class MemoriesSync:
+    """The memories of one tenant. Get one from `recollect.open_sync`."""
+
+    def __init__(self, memories: Memories) -> None:
+        self._memories = memories
+
+    def for_tenant(self, tenant: str, *, actor: str = "") -> MemoriesSync:
+        """The memories of another tenant in the same store, or of the same one in somebody else's name."""
+        return MemoriesSync(self._memories.for_tenant(tenant, actor=actor))
+
+    def put(
+        self,
+        namespace: Sequence[str],
+        key: str,
+        value: Mapping[str, Any],
+        *,
+        attributes: Mapping[str, Any] | None = None,
+        policy_attributes: Mapping[str, Any] | None = None,
+        ttl: float | timedelta | None = None,
+        expires_at: datetime | None = None,
+        expected_revision: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Written:
+        """Remember a value under a key, in place of the one it may have.
+
+        `attributes` are sealed like the value; `policy_attributes` are flat and plain, and what `search`
+        filters by. `ttl` is in seconds. `expected_revision` refuses the write unless the key is at that
+        revision, 0 meaning absent. With an `idempotency_key`, repeating the call changes nothing.
+        """
+        return drive(
+            self._memories.put(
+                namespace,
+                key,
+                value,
+                attributes=attributes,
+                policy_attributes=policy_attributes,
+                ttl=ttl,
+                expires_at=expires_at,
+                expected_revision=expected_revision,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    def delete(
+        self,
+        namespace: Sequence[str],
+        key: str,
+        *,
+        expected_revision: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Written:
+        """Delete a key. Deleting what is not there changes nothing."""
+        return drive(
+            self._memories.delete(namespace, key, expected_revision=expected_revision, idempotency_key=idempotency_key)
+        )
+
+    def batch(self, operations: Iterable[PutOp | DeleteOp], *, idempotency_key: str | None = None) -> list[Written]:
+        """Carry out up to 1,000 operations at once: all of them or none."""
+        return drive(self._memories.batch(operations, idempotency_key=idempotency_key))
+
+    def get(self, namespace: Sequence[str], key: str, *, as_of: datetime | None = None) -> Item | None:
+        """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept."""
+        return drive(self._memories.get(namespace, key, as_of=as_of))
+
+    def get_by_id(self, item_id: UUID) -> Item | None:
+        """The version of an item with this id, live or not; None when there is none in this tenant."""
+        return drive(self._memories.get_by_id(item_id))
+
+    def search(
+        self,
+        namespace_prefix: Sequence[str] = (),
+        *,
+        filter: Mapping[str, Any] | None = None,
+        order: str = Order.NEWEST,
+        limit: int = 10,
+        offset: int = 0,
+        cursor: str | None = None,
+        as_of: datetime | None = None,
+    ) -> Found:
+        """Items at or below a namespace whose policy attributes match a filter.
+
+        Continue with the `cursor` of the answer; in `key` order, paging meets everything that exists
+        throughout exactly once.
+        """
+        return drive(
+            self._memories.search(
+                namespace_prefix, filter=filter, order=order, limit=limit, offset=offset, cursor=cursor, as_of=as_of
+            )
+        )
+
+    def list_namespaces(
+        self,
+        *,
+        prefix: Sequence[str] = (),
+        suffix: Sequence[str] = (),
+        max_depth: int | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[tuple[str, ...]]:
+        """The namespaces that have items, sorted. `*` in prefix or suffix stands for exactly one segment."""
+        return drive(
+            self._memories.list_namespaces(
+                prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset
+            )
+        )
+
+    def history(
+        self, namespace: Sequence[str], key: str, *, limit: int = 100, before_revision: int | None = None
+    ) -> list[Item]:
+        """Every kept version of a key, newest first, with when and why each ended."""
+        return drive(self._memories.history(namespace, key, limit=limit, before_revision=before_revision))
+
+    def events(
+        self,
+        namespace_prefix: Sequence[str] = (),
+        *,
+        after: str | None = None,
+        kinds: Iterable[str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 50,
+        wait: float = 0.0,
+    ) -> Events:
+        """A page of what happened, in order, after a cursor; from the beginning without one.
+
+        With `wait`, an empty answer is held back until something happens or so many seconds have passed.
+        """
+        return drive(
+            self._memories.events(
+                namespace_prefix, after=after, kinds=kinds, since=since, until=until, limit=limit, wait=wait
+            )
+        )
+
+    def head(self) -> str:
+        """Where the log ends, as text to keep elsewhere: given to `verify` later, it proves nothing was cut off."""
+        return drive(self._memories.head())
+
+    def verify(self, *, head: str | None = None, progress: Progress | None = None) -> Verification:
+        """Check that nothing was altered, removed, swapped or cut off, in the log or in what it tells of."""
+        return drive(self._memories.verify(head=head, progress=progress))
+
+    def erase(self, subject: str) -> ErasureReceipt:
+        """Make everything of a subject (`user:<id>`) unreadable for good, in every version, copy and backup."""
+        return drive(self._memories.erase(subject))
+
+    def finish_erasures(self, *, everything: bool = False) -> int:
+        """Carry through erasures that a crash interrupted; after a restore, `everything` that was ever erased."""
+        return drive(self._memories.finish_erasures(everything=everything))
+
+    def sweep(self, *, batch: int = 100) -> Sweep:
+        """Expire, evict, tombstone, purge and trim what is due, in batches, and say how much."""
+        return drive(self._memories.sweep(batch=batch))
+
+    def rotate_keys(self) -> int:
+        """Wrap every data key with a new master key; values stay as they are. Returns how many keys changed."""
+        return drive(self._memories.rotate_keys())
+
+    def backup(self, target: str | Path, *, progress: Progress | None = None) -> None:
+        """Write a consistent copy of the data to a new file. Keys are not in it: keep those apart."""
+        return drive(self._memories.backup(target, progress=progress))
+
+    def close(self) -> None:
+        """Finish what was acknowledged and close everything."""
+        return drive(self._memories.close())
+
+    def __enter__(self) -> MemoriesSync:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,100 @@
+"""Writes `recollect/sync.py` from `recollect.service.memories`, so that the two APIs cannot drift apart.
+
+Run by `make generate`; a test compares the file with what this would write.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src/recollect/service/memories.py"
+TARGET = ROOT / "src/recollect/sync.py"
+
+HEADER = '''"""Memories for code without an event loop; generated from `service/memories.py` by `make generate`.
+
+The store underneath was opened `direct`: its coroutines never suspend, so each can be driven to its end
+on the caller's own thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+from uuid import UUID
+
+from recollect.domain.queries import Order
+from recollect.domain.rows import Item
+from recollect.ports.store import Progress, Verification
+from recollect.service.memories import Memories
+from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, PutOp, Sweep, Written
+
+Result = TypeVar("Result")
+
+
+def drive(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine that never suspends to its end, here and now."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+    coroutine.close()
+    raise RuntimeError("the store underneath suspended; it was not opened for direct use")
+
+
+class MemoriesSync:
+    """The memories of one tenant. Get one from `recollect.open_sync`."""
+
+    def __init__(self, memories: Memories) -> None:
+        self._memories = memories
+
+    def for_tenant(self, tenant: str, *, actor: str = "") -> MemoriesSync:
+        """The memories of another tenant in the same store, or of the same one in somebody else's name."""
+        return MemoriesSync(self._memories.for_tenant(tenant, actor=actor))
+'''
+FOOTER = """
+    def __enter__(self) -> MemoriesSync:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+"""
+
+
+def generate() -> str:
+    """The text of the generated module."""
+    tree = ast.parse(SOURCE.read_text())
+    memories = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Memories")
+    methods = [node for node in memories.body if isinstance(node, ast.AsyncFunctionDef) and node.name[0] != "_"]
+    return HEADER + "".join(_method(node) for node in methods) + FOOTER
+
+
+def _method(node: ast.AsyncFunctionDef) -> str:
+    arguments = [argument.arg for argument in node.args.args[1:]]
+    passed = arguments + [f"{argument.arg}={argument.arg}" for argument in node.args.kwonlyargs]
+    assert node.returns is not None
+    docstring = ast.get_docstring(node, clean=False)
+    signature = f"    def {node.name}({ast.unparse(node.args)}) -> {ast.unparse(node.returns)}:"
+    call = f"drive(self._memories.{node.name}({', '.join(passed)}))"
+    return f'\n{signature}\n        """{docstring}"""\n        return {call}\n'
+
+
+def formatted(text: str) -> str:
+    """The text as the formatter leaves it."""
+    import subprocess
+
+    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(TARGET), "-"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+
+
+if __name__ == "__main__":
+    TARGET.write_text(formatted(generate()))
+    print(f"wrote {TARGET.relative_to(ROOT)}")
