@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
+import msgspec
+
 from recollect.domain.errors import InvalidKey, InvalidNamespace, InvalidTenant
 from recollect.domain.reasons import Plane
 from recollect.domain.text import flaw_in
@@ -23,12 +25,18 @@ _AFTER_SEPARATOR = "\x1f"
 _TENANT = re.compile(r"[A-Za-z0-9_.@:-]{1,128}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Namespace:
     """A path of segments, together with the one text under which every backend stores it."""
 
     segments: tuple[str, ...]
     encoded: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Namespace) and self.encoded == other.encoded
+
+    def __hash__(self) -> int:
+        return hash(self.encoded)
 
     @staticmethod
     def of(*segments: str) -> Namespace:
@@ -122,9 +130,10 @@ def in_subtree(encoded: str, candidate: str) -> bool:
     return candidate == encoded or low <= candidate < high
 
 
-@lru_cache(maxsize=65_536)
-def checked_key(key: str) -> str:
+def checked_key(key: object) -> str:
     """The key itself, refused when it cannot name an item."""
+    if type(key) is str and 0 < len(key) <= MAX_KEY_BYTES and key.isascii() and "\x00" not in key:
+        return key
     if not isinstance(key, str):
         raise InvalidKey(f"a key is text, not {type(key).__name__}")
     if not key:
@@ -144,8 +153,7 @@ def checked_tenant(tenant: str) -> str:
     return tenant
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(msgspec.Struct, frozen=True):
     """One thing's place within a tenant."""
 
     plane: Plane

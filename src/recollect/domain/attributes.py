@@ -37,6 +37,8 @@ def encode_attributes(attributes: Mapping[str, object] | None) -> str:
     for name, value in attributes.items():
         if not is_name(name):
             raise InvalidAttributes(f"{name!r} is not a usable attribute name: letters, digits, '_', '.', '-'")
+        if type(value) is str and value.isascii() and "\x00" not in value:
+            continue
         if isinstance(value, list):
             if len(value) > MAX_ELEMENTS:
                 raise InvalidAttributes(f"attribute {name!r} has {len(value)} elements; at most {MAX_ELEMENTS}")
@@ -59,7 +61,12 @@ def stored_attributes(text: str) -> Mapping[str, Any]:
 
 def is_name(name: object) -> bool:
     """True when filters could ask for an attribute of this name."""
-    return isinstance(name, str) and NAME.fullmatch(name) is not None
+    return isinstance(name, str) and _is_name(name)
+
+
+@lru_cache(maxsize=4_096)
+def _is_name(name: str) -> bool:
+    return NAME.fullmatch(name) is not None
 
 
 def checked_scalar(value: object, where: str, error: type[InvalidInput]) -> type_of_scalar:

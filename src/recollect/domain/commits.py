@@ -2,13 +2,15 @@
 
 A commit lists operations (`Put`, `Delete`) and, beside them, what they rest on (`Expect`, `Unchanged`).
 Because it is a value, a backend may apply it in a transaction, or append it as one document.
+
+What is made for every single write (here, and in rows, events and planning) is an immutable
+`msgspec.Struct` rather than a frozen dataclass: it says the same and is made several times as fast.
 """
 
 from __future__ import annotations
 
 import hmac
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 
 import msgspec
@@ -25,8 +27,7 @@ MAX_COMMIT_BYTES = 64 << 20
 MAX_IDEMPOTENCY_KEY = 255
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(msgspec.Struct, frozen=True):
     """Give a key a value, in place of the one it may have."""
 
     address: Address
@@ -42,31 +43,27 @@ class Put:
     """Whether the search index is to reflect this version."""
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(msgspec.Struct, frozen=True):
     """Take a key's value away. Deleting what is not there changes nothing."""
 
     address: Address
     expected_revision: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Expire:
+class Expire(msgspec.Struct, frozen=True):
     """End the live version if its time is up; otherwise change nothing."""
 
     address: Address
 
 
-@dataclass(frozen=True, slots=True)
-class Expect:
+class Expect(msgspec.Struct, frozen=True):
     """Refuse the commit unless the key is still at this revision; 0 means absent."""
 
     address: Address
     revision: int
 
 
-@dataclass(frozen=True, slots=True)
-class Unchanged:
+class Unchanged(msgspec.Struct, frozen=True):
     """Refuse the commit if anything at or below a namespace changed after that point of the log."""
 
     plane: Plane
@@ -78,16 +75,14 @@ Operation = Put | Delete | Expire
 Condition = Expect | Unchanged
 
 
-@dataclass(frozen=True, slots=True)
-class Idempotency:
+class Idempotency(msgspec.Struct, frozen=True):
     """A caller's name for a request, so that repeating it changes nothing the second time."""
 
     lookup: bytes
     fingerprint: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(msgspec.Struct, frozen=True):
     """Everything that is to happen at once in one tenant."""
 
     tenant: str
@@ -98,8 +93,7 @@ class Commit:
     idempotency: Idempotency | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What one operation did. `kind` and `sequence` are None when there was nothing to do."""
 
     kind: EventKind | None
@@ -111,8 +105,7 @@ class Outcome:
     expires_at: Instant | None
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(msgspec.Struct, frozen=True):
     """What a commit did, operation by operation. `replayed` when an earlier identical request had done it."""
 
     outcomes: tuple[Outcome, ...]

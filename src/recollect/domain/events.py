@@ -18,8 +18,7 @@ _FORMAT = "recollect-event/1"
 _pack = msgspec.msgpack.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True):
     """One entry of a tenant's log. Order is the sequence; time is only a label."""
 
     tenant: str
@@ -37,8 +36,7 @@ class Event:
     hash: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """An event together with the version that it tells of, while that is kept."""
 
     event: Event
@@ -71,8 +69,46 @@ def version_digest(
     return sha256(_pack((sealed_value, sealed_attributes, policy_attributes, created_at, expires_at))).digest()
 
 
-def event_hash(
-    *,
+def next_event(
+    tenant: str,
+    sequence: int,
+    kind: EventKind,
+    address: Address,
+    row_id: bytes,
+    revision: int,
+    at: Instant,
+    expires_at: Instant | None,
+    actor: str,
+    detail: str,
+    digest: bytes,
+    previous: bytes,
+) -> Event:
+    """The event that follows the one with the hash `previous`."""
+    hashed = _hash(tenant, sequence, kind, address, row_id, revision, at, expires_at, actor, detail, digest, previous)
+    return Event(
+        tenant, sequence, kind, address, row_id, revision, at, expires_at, actor, detail, digest, previous, hashed
+    )
+
+
+def rehash(event: Event) -> bytes:
+    """The hash that this event should carry."""
+    return _hash(
+        event.tenant,
+        event.sequence,
+        event.kind,
+        event.address,
+        event.row_id,
+        event.revision,
+        event.at,
+        event.expires_at,
+        event.actor,
+        event.detail,
+        event.digest,
+        event.previous,
+    )
+
+
+def _hash(
     tenant: str,
     sequence: int,
     kind: EventKind,
@@ -87,42 +123,6 @@ def event_hash(
     previous: bytes,
 ) -> bytes:
     """The hash of an event: over every field, each with its length, and the hash before."""
-    return sha256(
-        _pack(
-            (
-                _FORMAT,
-                previous,
-                tenant,
-                sequence,
-                kind.value,
-                address.plane.value,
-                address.namespace.encoded,
-                address.key,
-                row_id,
-                revision,
-                at,
-                expires_at,
-                actor,
-                detail,
-                digest,
-            )
-        )
-    ).digest()
-
-
-def rehash(event: Event) -> bytes:
-    """The hash that this event should carry."""
-    return event_hash(
-        tenant=event.tenant,
-        sequence=event.sequence,
-        kind=event.kind,
-        address=event.address,
-        row_id=event.row_id,
-        revision=event.revision,
-        at=event.at,
-        expires_at=event.expires_at,
-        actor=event.actor,
-        detail=event.detail,
-        digest=event.digest,
-        previous=event.previous,
-    )
+    place = (address.plane, address.namespace.encoded, address.key)
+    said = (_FORMAT, previous, tenant, sequence, kind, *place, row_id, revision, at, expires_at, actor, detail, digest)
+    return sha256(_pack(said)).digest()

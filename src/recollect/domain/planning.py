@@ -7,16 +7,17 @@ plan out in one transaction. All of the semantics of writing is here, so that ba
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from recollect.domain.address import Address, Namespace
 from recollect.domain.attributes import NONE
 from recollect.domain.commits import Commit, Condition, Delete, Expect, Expire, Outcome, Put, Receipt, refuse_revision
 from recollect.domain.errors import Contention
-from recollect.domain.events import Event, Head, event_hash, version_digest
+from recollect.domain.events import Event, Head, next_event, version_digest
 from recollect.domain.instants import Instant, checked_expiry
 from recollect.domain.reasons import EndReason, EventKind, IndexState, Plane
 from recollect.domain.rows import is_expired
@@ -26,8 +27,7 @@ NO_RECEIPT = Receipt((), 0)
 VALUE, ATTRIBUTES = "value", "attributes"
 
 
-@dataclass(slots=True)
-class Version:
+class Version(msgspec.Struct):
     """One version as it is stored: sealed. Only its ending and its index state ever change."""
 
     address: Address
@@ -40,15 +40,13 @@ class Version:
     created_at: Instant
     written_at: Instant
     expires_at: Instant | None
-    digest: bytes
     ended_at: Instant | None = None
     end_reason: EndReason | None = None
     ended_sequence: int | None = None
     index_state: IndexState = IndexState.UNWANTED
 
 
-@dataclass(frozen=True, slots=True)
-class Newest:
+class Newest(msgspec.Struct, frozen=True):
     """What planning needs to know of the newest version of a key, live or not."""
 
     id: bytes
@@ -60,8 +58,7 @@ class Newest:
     index_state: IndexState
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(msgspec.Struct, frozen=True):
     """A stored version that stops being the live one."""
 
     id: bytes
@@ -95,41 +92,6 @@ def ended_index_state(state: IndexState) -> IndexState:
     return IndexState.UNWANTED if state is IndexState.UNWANTED else IndexState.PENDING
 
 
-def chained(
-    tenant: str,
-    head: Head,
-    *,
-    kind: EventKind,
-    address: Address,
-    row_id: bytes,
-    revision: int,
-    at: Instant,
-    expires_at: Instant | None = None,
-    actor: str = "",
-    detail: str = "",
-    digest: bytes = NO_DIGEST,
-) -> Event:
-    """The next event of a tenant's log."""
-    sequence = head.sequence + 1
-    hashed = event_hash(
-        tenant=tenant,
-        sequence=sequence,
-        kind=kind,
-        address=address,
-        row_id=row_id,
-        revision=revision,
-        at=at,
-        expires_at=expires_at,
-        actor=actor,
-        detail=detail,
-        digest=digest,
-        previous=head.hash,
-    )
-    return Event(
-        tenant, sequence, kind, address, row_id, revision, at, expires_at, actor, detail, digest, head.hash, hashed
-    )
-
-
 def after(head: Head, event: Event) -> Head:
     """The head once the event is in the log."""
     return Head(event.sequence, event.hash, head.trimmed, head.trimmed_hash)
@@ -150,17 +112,19 @@ def plan_commit(
     for condition in commit.conditions:
         work.require(condition, changed_since)
     for operation in commit.operations:
-        match operation:
-            case Put():
-                work.put(operation)
-            case Delete():
-                work.delete(operation)
-            case Expire():
-                work.expire(operation)
+        if isinstance(operation, Put):
+            outcome = work.put(operation)
+        elif isinstance(operation, Delete):
+            outcome = work.delete(operation)
+        else:
+            outcome = work.expire(operation)
+        work.outcomes.append(outcome)
     return work.finish()
 
 
 class _Planning:
+    """A commit being decided: what is known of each key, and what will be written and told."""
+
     def __init__(
         self,
         commit: Commit,
@@ -177,51 +141,58 @@ class _Planning:
         self.seal = seal
         self.stored = newest
         self.known: dict[Address, Newest | Version] = {}
-        self.plan = Plan(head)
+        self.head = head
+        self.sequence = head.sequence
+        self.hash = head.hash
+        self.endings: list[Ending] = []
+        self.versions: list[Version] = []
+        self.events: list[Event] = []
         self.outcomes: list[Outcome] = []
 
     def newest(self, address: Address) -> Newest | Version | None:
-        return self.known.get(address) or self.stored(address)
-
-    def live(self, address: Address) -> Newest | Version | None:
-        found = self.newest(address)
-        if found is None or found.ended_at is not None or is_expired(found.expires_at, self.now):
-            return None
+        """The newest version of a key, with what this commit did before; an expired one is ended first."""
+        found = self.known.get(address) if self.known else None
+        if found is None:
+            found = self.stored(address)
+        if found is not None and found.ended_at is None and is_expired(found.expires_at, self.now):
+            self.finish_version(found, address, EventKind.EXPIRED, EndReason.EXPIRED)
+            return self.known[address]
         return found
 
     def require(self, condition: Condition, changed_since: Callable[[Plane, Namespace, int], bool]) -> None:
+        """Refuse the commit when the condition no longer holds."""
         if isinstance(condition, Expect):
-            live = self.live(condition.address)
-            if (live.revision if live else 0) != condition.revision:
+            found = self.stored(condition.address)
+            gone = found is None or found.ended_at is not None or is_expired(found.expires_at, self.now)
+            if (0 if found is None or gone else found.revision) != condition.revision:
                 raise Contention(f"{condition.address.namespace} · {condition.address.key} changed since it was read")
         elif changed_since(condition.plane, condition.within, condition.since):
             raise Contention(f"{str(condition.within) or 'the tenant'} changed since it was read")
 
-    def put(self, put: Put) -> None:
+    def put(self, put: Put) -> Outcome:
+        """Open a new version, ending the live one if there is one."""
         address = put.address
-        self.expire(Expire(address), quiet=True)
         newest = self.newest(address)
-        live = newest is not None and newest.ended_at is None
-        if put.expected_revision is not None:
-            actual = newest.revision if newest is not None and live else 0
-            if actual != put.expected_revision:
-                raise refuse_revision(address, put.expected_revision, actual)
+        live = None if newest is None or newest.ended_at is not None else newest
+        expected = put.expected_revision
+        if expected is not None and expected != (live.revision if live else 0):
+            raise refuse_revision(address, expected, live.revision if live else 0)
         at, revision, created_at = self.now, 1, self.now
         if newest is not None:
             at = max(at, newest.written_at, newest.ended_at or newest.written_at)
             revision = newest.revision + 1
-            created_at = newest.created_at if live else at
-        kind = EventKind.UPDATE if live else EventKind.ADD
+            created_at = live.created_at if live else at
         expires_at = put.expires_at if put.ttl is None else checked_expiry(Instant(self.now + put.ttl))
         row_id = self.new_id(at)
         value = self.seal(self.tenant, address, row_id, revision, VALUE, put.value)
-        attributes = None
-        if put.attributes is not None:
-            attributes = self.seal(self.tenant, address, row_id, revision, ATTRIBUTES, put.attributes)
+        attributes = put.attributes
+        if attributes is not None:
+            attributes = self.seal(self.tenant, address, row_id, revision, ATTRIBUTES, attributes)
         digest = version_digest(value, attributes, put.policy_attributes, created_at, expires_at)
+        kind = EventKind.ADD if live is None else EventKind.UPDATE
         sequence = self.tell(kind, address, row_id, revision, at, expires_at, digest)
-        if newest is not None and live:
-            self.end(address, newest, at, EndReason.UPDATED, sequence)
+        if live is not None:
+            self.end(address, live, at, EndReason.UPDATED, sequence)
         version = Version(
             address,
             row_id,
@@ -233,34 +204,35 @@ class _Planning:
             created_at,
             at,
             expires_at,
-            digest,
-            index_state=IndexState.PENDING if put.index else IndexState.UNWANTED,
+            None,
+            None,
+            None,
+            IndexState.PENDING if put.index else IndexState.UNWANTED,
         )
         self.known[address] = version
-        self.plan.versions.append(version)
-        self.outcomes.append(Outcome(kind, sequence, row_id, revision, created_at, at, expires_at))
+        self.versions.append(version)
+        return Outcome(kind, sequence, row_id, revision, created_at, at, expires_at)
 
-    def delete(self, delete: Delete) -> None:
-        self.expire(Expire(delete.address), quiet=True)
+    def delete(self, delete: Delete) -> Outcome:
+        """End the live version if there is one."""
         newest = self.newest(delete.address)
-        live = newest if newest is not None and newest.ended_at is None else None
-        actual = live.revision if live else 0
-        if delete.expected_revision is not None and actual != delete.expected_revision:
-            raise refuse_revision(delete.address, delete.expected_revision, actual)
+        live = None if newest is None or newest.ended_at is not None else newest
+        expected = delete.expected_revision
+        if expected is not None and expected != (live.revision if live else 0):
+            raise refuse_revision(delete.address, expected, live.revision if live else 0)
         if live is None:
-            self.outcomes.append(_NOTHING)
-            return
-        self.outcomes.append(self.finish_version(live, delete.address, EventKind.DELETE, EndReason.DELETED))
+            return _NOTHING
+        return self.finish_version(live, delete.address, EventKind.DELETE, EndReason.DELETED)
 
-    def expire(self, expire: Expire, quiet: bool = False) -> None:
-        newest = self.newest(expire.address)
-        outcome = _NOTHING
-        if newest is not None and newest.ended_at is None and is_expired(newest.expires_at, self.now):
-            outcome = self.finish_version(newest, expire.address, EventKind.EXPIRED, EndReason.EXPIRED)
-        if not quiet:
-            self.outcomes.append(outcome)
+    def expire(self, expire: Expire) -> Outcome:
+        """End the live version if its time is up."""
+        found = self.known.get(expire.address) or self.stored(expire.address)
+        if found is None or found.ended_at is not None or not is_expired(found.expires_at, self.now):
+            return _NOTHING
+        return self.finish_version(found, expire.address, EventKind.EXPIRED, EndReason.EXPIRED)
 
     def finish_version(self, live: Newest | Version, address: Address, kind: EventKind, reason: EndReason) -> Outcome:
+        """End a live version with nothing in its place."""
         at = max(self.now, live.written_at)
         sequence = self.tell(kind, address, live.id, live.revision, at, live.expires_at, NO_DIGEST)
         self.end(address, live, at, reason, sequence)
@@ -276,35 +248,41 @@ class _Planning:
         expires_at: Instant | None,
         digest: bytes,
     ) -> int:
-        plan = self.plan
-        event = chained(
+        """Append the next event, and return its sequence."""
+        self.sequence += 1
+        event = next_event(
             self.tenant,
-            plan.head,
-            kind=kind,
-            address=address,
-            row_id=row_id,
-            revision=revision,
-            at=at,
-            expires_at=expires_at,
-            actor=self.actor,
-            digest=digest,
+            self.sequence,
+            kind,
+            address,
+            row_id,
+            revision,
+            at,
+            expires_at,
+            self.actor,
+            "",
+            digest,
+            self.hash,
         )
-        plan.events.append(event)
-        plan.head = after(plan.head, event)
-        return event.sequence
+        self.hash = event.hash
+        self.events.append(event)
+        return self.sequence
 
     def end(self, address: Address, version: Newest | Version, at: Instant, reason: EndReason, sequence: int) -> None:
+        """Note that a version is no longer the live one."""
         state = ended_index_state(version.index_state)
         if isinstance(version, Version):
             version.ended_at, version.end_reason = at, reason
             version.ended_sequence, version.index_state = sequence, state
         else:
-            self.plan.endings.append(Ending(version.id, at, reason, sequence, state))
+            self.endings.append(Ending(version.id, at, reason, sequence, state))
             self.known[address] = replace(version, ended_at=at)
 
     def finish(self) -> Plan:
-        self.plan.receipt = Receipt(tuple(self.outcomes), self.plan.head.sequence)
-        return self.plan
+        """Everything that was decided."""
+        head = Head(self.sequence, self.hash, self.head.trimmed, self.head.trimmed_hash)
+        receipt = Receipt(tuple(self.outcomes), self.sequence)
+        return Plan(head, self.endings, self.versions, self.events, receipt)
 
 
 _NOTHING = Outcome(None, None, None, 0, None, None, None)
@@ -338,16 +316,19 @@ class Erased:
 def plan_erasure(erasure: Erasure, *, head: Head, versions: int, live: int, now: Instant) -> tuple[Event, Erased]:
     """The event and the receipt of an erasure that covers so many versions, so many of them live."""
     detail = msgspec.json.encode({"subject": erasure.subject, "versions": versions, "live": live}, order="sorted")
-    event = chained(
+    event = next_event(
         erasure.tenant,
-        head,
-        kind=EventKind.ERASED,
-        address=Address(Plane.ITEM, erasure.namespace, ""),
-        row_id=erasure.id,
-        revision=0,
-        at=now,
-        actor=erasure.actor,
-        detail=detail.decode(),
+        head.sequence + 1,
+        EventKind.ERASED,
+        Address(Plane.ITEM, erasure.namespace, ""),
+        erasure.id,
+        0,
+        now,
+        None,
+        erasure.actor,
+        detail.decode(),
+        NO_DIGEST,
+        head.hash,
     )
     return event, Erased(erasure.id, erasure.tenant, erasure.subject, event.sequence, event.hash, now, versions, live)
 
@@ -367,8 +348,8 @@ def expire_commit(tenant: str, addresses: Iterable[Address]) -> Commit:
     return Commit(tenant, tuple(Expire(address) for address in addresses), actor="sweeper")
 
 
-def addresses_of(commit: Commit) -> Iterable[Address]:
+def addresses_of(commit: Commit) -> list[Address]:
     """Every key whose newest version deciding the commit needs, once each."""
     touched = [operation.address for operation in commit.operations]
     touched += [condition.address for condition in commit.conditions if isinstance(condition, Expect)]
-    return dict.fromkeys(touched)
+    return list(dict.fromkeys(touched)) if len(touched) > 1 else touched

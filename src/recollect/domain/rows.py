@@ -8,14 +8,15 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from recollect.domain.address import Address
 from recollect.domain.instants import Instant, datetime_of
 from recollect.domain.reasons import EndReason, IndexState
 from recollect.domain.values import stored_value
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One version of the thing at an address, opened. `value` is None once it was evicted or erased."""
 
     tenant: str

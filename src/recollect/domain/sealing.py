@@ -16,7 +16,7 @@ def binding(tenant: str, address: Address, row_id: bytes, revision: int, field: 
         (
             _FORMAT,
             tenant,
-            address.plane.value,
+            address.plane,
             address.namespace.encoded,
             address.key,
             row_id,

@@ -134,7 +134,7 @@ class Memories:
         planned = tuple(self._operation(operation) for operation in operations)
         request = None if idempotency_key is None else idempotency(idempotency_key, self._actor, planned)
         receipt = await self._store.commit(Commit(self._tenant, planned, (), self._actor, request))
-        return [Written.of(outcome, replayed=receipt.replayed) for outcome in receipt.outcomes]
+        return [Written(outcome, receipt.replayed) for outcome in receipt.outcomes]
 
     def _operation(self, operation: PutOp | DeleteOp) -> Operation:
         if isinstance(operation, PutOp):
@@ -326,14 +326,7 @@ class Memories:
         await self.close()
 
     def _address(self, segments: Sequence[str], key: str) -> Address:
-        return Address(Plane.ITEM, namespace(segments, self._max_depth), _key(key))
-
-
-def _key(key: object) -> str:
-    try:
-        return checked_key(key)
-    except TypeError:
-        return checked_key("")
+        return Address(Plane.ITEM, namespace(segments, self._max_depth), checked_key(key))
 
 
 def _seconds(ttl: object) -> float:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from recollect.domain.commits import Outcome
 from recollect.domain.events import Entry
-from recollect.domain.instants import datetime_of
+from recollect.domain.instants import Instant, datetime_of
 from recollect.domain.planning import Erased
 from recollect.domain.queries import event_cursor
 from recollect.domain.reasons import EventKind
@@ -44,30 +44,53 @@ class DeleteOp:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The confirmation of one operation. `kind` is None when there was nothing to do."""
+    """The confirmation of one operation."""
 
-    kind: EventKind | None
-    id: UUID | None
-    revision: int
-    sequence: int | None
-    created_at: datetime | None
-    updated_at: datetime | None
-    expires_at: datetime | None
+    outcome: Outcome
     replayed: bool = False
+    """True when an earlier call with the same idempotency key had done it."""
 
-    @staticmethod
-    def of(outcome: Outcome, *, replayed: bool = False) -> Written:
-        """The confirmation of what an operation did."""
-        return Written(
-            outcome.kind,
-            None if outcome.id is None else UUID(bytes=outcome.id),
-            outcome.revision,
-            outcome.sequence,
-            None if outcome.created_at is None else datetime_of(outcome.created_at),
-            None if outcome.written_at is None else datetime_of(outcome.written_at),
-            None if outcome.expires_at is None else datetime_of(outcome.expires_at),
-            replayed,
-        )
+    @property
+    def kind(self) -> EventKind | None:
+        """What it was in the end: add, update, delete; None when there was nothing to do."""
+        return self.outcome.kind
+
+    @property
+    def id(self) -> UUID | None:
+        """The identity of the version that was written or ended."""
+        return None if self.outcome.id is None else UUID(bytes=self.outcome.id)
+
+    @property
+    def revision(self) -> int:
+        """The revision that was written or ended; 0 when there was nothing to do."""
+        return self.outcome.revision
+
+    @property
+    def sequence(self) -> int | None:
+        """The place of its event in the log."""
+        return self.outcome.sequence
+
+    @property
+    def created_at(self) -> datetime | None:
+        """When the key was first given a value."""
+        return _shown(self.outcome.created_at)
+
+    @property
+    def updated_at(self) -> datetime | None:
+        """When this happened."""
+        return _shown(self.outcome.written_at)
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When it expires."""
+        return _shown(self.outcome.expires_at)
+
+    def __repr__(self) -> str:
+        return f"Written({self.kind} · revision {self.revision} · event {self.sequence})"
+
+
+def _shown(instant: Instant | None) -> datetime | None:
+    return None if instant is None else datetime_of(instant)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,10 @@ class _Active:
 
 
 class Envelope:
-    """Seals and opens fields; makes, counts, replaces, destroys and re-wraps the keys for it."""
+    """Seals and opens fields; makes, counts, replaces, destroys and re-wraps the keys for it.
+
+    Any thread may open; one thread at a time may seal, which is the one that writes.
+    """
 
     def __init__(
         self,
@@ -91,12 +94,12 @@ class Envelope:
     def seal(self, tenant: str, address: Address, row_id: bytes, revision: int, field: str, plain: bytes) -> bytes:
         """The field sealed for exactly this place."""
         pair = (tenant, subject_of(address.namespace))
-        with self._lock:
-            active = self._active.get(pair)
-            if active is None or active.left <= 0:
+        active = self._active.get(pair)
+        if active is None or active.left <= 0:
+            with self._lock:
                 active = self._activate(pair)
-            active.left -= 1
-            nonce = self._nonce()
+        active.left -= 1
+        nonce = self._nonce()
         bound = binding(tenant, address, row_id, revision, field, active.id)
         return active.header + nonce + active.cipher.encrypt(nonce, plain, bound)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import apsw
 import msgspec
@@ -13,7 +14,7 @@ from recollect.domain.attributes import NONE
 from recollect.domain.commits import Commit, Outcome, Receipt
 from recollect.domain.errors import IdempotencyMismatch
 from recollect.domain.instants import Instant
-from recollect.domain.planning import Erased, Erasure, Newest, Plan, after, plan_commit, plan_erasure
+from recollect.domain.planning import Erased, Erasure, Newest, Plan, addresses_of, after, plan_commit, plan_erasure
 from recollect.domain.reasons import IndexState, Plane
 from recollect.domain.verification import Kept
 from recollect.ports.clock import Ids
@@ -25,6 +26,27 @@ _PAST = (
     _NEWEST + "WHERE tenant = ? AND plane = ? AND namespace = ? AND key = ? AND ended_at IS NOT NULL "
     "ORDER BY revision DESC LIMIT 1"
 )
+_AT_PLACE = "plane = at.value ->> 0 AND namespace = at.value ->> 1 AND {table}.key = at.value ->> 2"
+_MANY = (
+    "SELECT at.key, v.id, revision, created_at, written_at, expires_at, ended_at, index_state FROM json_each(?2) at "
+)
+_MANY_LIVE = (
+    _MANY
+    + f"""
+CROSS JOIN versions v INDEXED BY versions_live ON tenant = ?1 AND {_AT_PLACE.format(table="v")} AND ended_at IS NULL
+"""
+)
+_MANY_PAST = (
+    _MANY
+    + f"""
+CROSS JOIN versions v ON n = (
+    SELECT n FROM versions p INDEXED BY versions_past
+    WHERE tenant = ?1 AND {_AT_PLACE.format(table="p")} AND ended_at IS NOT NULL ORDER BY revision DESC LIMIT 1
+)
+"""
+)
+_FEW = 4
+"""Up to so many keys are looked up one by one; more are looked up together."""
 _END = """
 UPDATE versions SET ended_at = ?2, end_reason = ?3, ended_sequence = ?4, index_state = ?5 WHERE id = ?1
 """
@@ -63,7 +85,7 @@ def apply_commit(group: Group, commit: Commit, *, now: Instant, ids: Ids, sealer
     plan = plan_commit(
         commit,
         head=group.head(commit.tenant),
-        newest=lambda address: newest(group.db, commit.tenant, address),
+        newest=newest_of(group.db, commit.tenant, addresses_of(commit)),
         changed_since=lambda plane, within, since: changed_since(group.db, commit.tenant, plane, within, since),
         now=now,
         new_id=ids,
@@ -78,11 +100,27 @@ def apply_commit(group: Group, commit: Commit, *, now: Instant, ids: Ids, sealer
 
 def newest(db: apsw.Connection, tenant: str, address: Address) -> Newest | None:
     """The newest version of a key: the live one, else the last that was."""
-    place = (tenant, address.plane.value, address.namespace.encoded, address.key)
+    place = (tenant, address.plane, address.namespace.encoded, address.key)
     row = next(db.execute(_LIVE, place), None) or next(db.execute(_PAST, place), None)
-    if row is None:
-        return None
-    return Newest(row[0], row[1], row[2], row[3], row[4], row[5], IndexState(row[6]))
+    return None if row is None else _newest(row)
+
+
+def newest_of(db: apsw.Connection, tenant: str, addresses: Sequence[Address]) -> Callable[[Address], Newest | None]:
+    """The newest version of each of these keys; many are asked for in two statements instead of two each."""
+    if len(addresses) <= _FEW:
+        return {address: newest(db, tenant, address) for address in addresses}.get
+    found: dict[Address, Newest] = {}
+    for statement in (_MANY_LIVE, _MANY_PAST):
+        addresses = [address for address in addresses if address not in found] if found else addresses
+        places = [(address.plane, address.namespace.encoded, address.key) for address in addresses]
+        for place, *row in db.execute(statement, (tenant, msgspec.json.encode(places).decode())):
+            found[addresses[place]] = _newest(row)
+    return found.get
+
+
+def _newest(row: Sequence[Any]) -> Newest:
+    row_id, revision, created_at, written_at, expires_at, ended_at, index_state = row
+    return Newest(row_id, revision, created_at, written_at, expires_at, ended_at, IndexState(index_state))
 
 
 def changed_since(db: apsw.Connection, tenant: str, plane: Plane, within: Namespace, since: int) -> bool:
@@ -102,10 +140,7 @@ def write_plan(group: Group, tenant: str, plan: Plan) -> None:
     if plan.endings:
         db.executemany(
             _END,
-            [
-                (ending.id, ending.at, ending.reason.value, ending.sequence, ending.index_state.value)
-                for ending in plan.endings
-            ],
+            [(ending.id, ending.at, ending.reason, ending.sequence, ending.index_state) for ending in plan.endings],
         )
     if plan.versions:
         db.executemany(
@@ -114,7 +149,7 @@ def write_plan(group: Group, tenant: str, plan: Plan) -> None:
                 (
                     version.id,
                     tenant,
-                    version.address.plane.value,
+                    version.address.plane,
                     version.address.namespace.encoded,
                     version.address.key,
                     version.revision,
@@ -123,9 +158,9 @@ def write_plan(group: Group, tenant: str, plan: Plan) -> None:
                     version.written_at,
                     version.expires_at,
                     version.ended_at,
-                    None if version.end_reason is None else version.end_reason.value,
+                    version.end_reason,
                     version.ended_sequence,
-                    version.index_state.value,
+                    version.index_state,
                     version.policy_attributes,
                     version.attributes,
                     version.value,
@@ -140,8 +175,8 @@ def write_plan(group: Group, tenant: str, plan: Plan) -> None:
                 (
                     event.tenant,
                     event.sequence,
-                    event.kind.value,
-                    event.address.plane.value,
+                    event.kind,
+                    event.address.plane,
                     event.address.namespace.encoded,
                     event.address.key,
                     event.row_id,

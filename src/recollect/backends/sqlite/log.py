@@ -198,7 +198,6 @@ def _version(row: Sequence[Any]) -> Version | None:
         created_at=row[9],
         written_at=row[10],
         expires_at=row[11],
-        digest=b"",
         ended_at=row[12],
         end_reason=None if row[13] is None else EndReason(row[13]),
         ended_sequence=row[14],

@@ -87,7 +87,7 @@ class Reader:
         self, db: apsw.Connection, tenant: str, address: Address, now: Instant, as_of: Instant | None
     ) -> Row | None:
         """The live version at an address, or the one that was live at a moment."""
-        place = (tenant, address.plane.value, address.namespace.encoded, address.key)
+        place = (tenant, address.plane, address.namespace.encoded, address.key)
         if as_of is None:
             found = db.execute(_GET, (*place, now))
         else:
@@ -105,7 +105,7 @@ class Reader:
         self, db: apsw.Connection, tenant: str, address: Address, limit: int, before: int | None
     ) -> Sequence[Row]:
         """Every kept version below a revision, newest first."""
-        place = (tenant, address.plane.value, address.namespace.encoded, address.key)
+        place = (tenant, address.plane, address.namespace.encoded, address.key)
         below = _NO_END if before is None else before
         stored = db.execute(_HISTORY, (*place, below, *place, below, limit))
         return [self.row(tenant, each) for each in stored][:limit]
@@ -131,7 +131,7 @@ _ORDERS = {Order.NEWEST: "n DESC", Order.OLDEST: "n", Order.KEY: "namespace, key
 def _find_sql(tenant: str, query: Find, now: Instant) -> tuple[str, list[object]]:
     low, high = subtree_range(query.within)
     scope = "tenant = ? AND plane = ? AND namespace >= ? AND namespace < ?"
-    scope_bound: list[object] = [tenant, query.plane.value, low, high]
+    scope_bound: list[object] = [tenant, query.plane, low, high]
     asked, asked_bound = filter_sql(query.filter)
     place = parse_find_cursor(query.cursor, query.order) if query.cursor is not None else None
     if place is not None and query.order is Order.KEY:
@@ -188,7 +188,7 @@ def namespaces(db: apsw.Connection, tenant: str, query: NamespaceQuery, now: Ins
     chosen: list[tuple[str, ...]] = []
     last: Namespace | None = None
     passed = 0
-    for (encoded,) in db.execute(_WALK, (tenant, query.plane.value, low, high, now)):
+    for (encoded,) in db.execute(_WALK, (tenant, query.plane, low, high, now)):
         namespace = decode_namespace(encoded)
         if not matches_patterns(namespace.segments, query.prefix, query.suffix):
             continue

@@ -1,0 +1,1 @@
+"""Faults on purpose: files that fail, power that goes off, processes that are killed."""
