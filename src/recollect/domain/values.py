@@ -18,7 +18,6 @@ from recollect.domain.text import flaw_in
 MAX_BYTES = 1 << 20
 MAX_LEVELS = 32
 MAX_NODES = 100_000
-MAX_INTEGER_BITS = 1024
 
 type_of_json = dict[str, Any]
 """A JSON object as Python holds it."""
@@ -108,13 +107,10 @@ def _inspect(value: dict[Any, Any], what: str, error: type[InvalidInput]) -> Non
                         _check_text(member, f"the {what}", error)
                 elif kind is dict or kind is list:
                     below.append(member)
-                elif kind is int:
-                    if member.bit_length() > MAX_INTEGER_BITS:
-                        raise error(f"the {what} has an integer of more than {MAX_INTEGER_BITS} bits; store it as text")
                 elif kind is float:
                     if not isfinite(member):
                         raise error(f"the {what} contains {member}, which JSON cannot express")
-                elif member is not None and kind is not bool:
+                elif member is not None and kind is not bool and kind is not int:
                     raise error(
                         f"the {what} contains a {kind.__name__}; "
                         "JSON has objects, lists, text, numbers, true, false and null"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from recollect.domain.address import Address
+from recollect.domain.address import Address, namespace_of_subject
 from recollect.domain.instants import Instant
 from recollect.domain.planning import Erasure
 
@@ -45,12 +45,23 @@ class Destruction:
     settled: bool
 
 
+def erasure_of(destruction: Destruction) -> Erasure:
+    """What is to be emptied because of a destruction."""
+    return Erasure(
+        destruction.id,
+        destruction.tenant,
+        destruction.subject,
+        namespace_of_subject(destruction.subject),
+        destruction.actor,
+    )
+
+
 class KeyStore(ABC):
     """Keeps wrapped data keys, apart from the data that they seal."""
 
     @abstractmethod
-    def version(self) -> int:
-        """A number that changes whenever anybody may have changed the keys."""
+    def epoch(self) -> int:
+        """A number that grows with every destruction, whoever did it; cheap to ask for."""
 
     @abstractmethod
     def newest(self, tenant: str, subject: str) -> WrappedKey | None:
@@ -104,8 +115,12 @@ class MasterKeys(Protocol):
 class Sealer(Protocol):
     """Seals and opens fields of rows; what a store needs to know about encryption."""
 
-    def refresh(self) -> None:
-        """Notice what other processes did to the keys; called before a batch is sealed."""
+    def refresh(self) -> Sequence[Destruction]:
+        """Notice which keys were destroyed, by whichever process, and return what still lacks its receipt.
+
+        A store calls this when it has the right to write, and empties what is returned before it seals
+        anything: so no value is sealed with a destroyed key, and none is emptied that was sealed with a new one.
+        """
         ...
 
     def prepare(self, subjects: Iterable[tuple[str, str]]) -> None:

@@ -46,7 +46,7 @@ from recollect.domain.retention import Pass, Retention
 from recollect.domain.rows import Item
 from recollect.domain.values import encode_value
 from recollect.ports.clock import Clock, Ids
-from recollect.ports.keys import Keyring
+from recollect.ports.keys import Keyring, erasure_of
 from recollect.ports.store import Progress, Store, Verification
 from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, MemoryEvent, PutOp, Sweep, Written
 
@@ -285,8 +285,7 @@ class Memories:
         """Carry through erasures that a crash interrupted; after a restore, `everything` that was ever erased."""
         gone = await self._store.aside(lambda: self._keyring.destructions(unsettled=not everything))
         for each in gone:
-            erasure = Erasure(each.id, each.tenant, each.subject, namespace_of_subject(each.subject), each.actor)
-            await self._store.erase(erasure)
+            await self._store.erase(erasure_of(each))
             await self._store.aside(partial(self._keyring.settle, each.id))
         return len(gone)
 

@@ -63,20 +63,22 @@ class Envelope:
         self._lock = threading.RLock()
         self._active: dict[tuple[str, str], _Active] = {}
         self._opening: dict[bytes, AESGCM] = {}
-        self._seen = keys.version()
+        self._epoch = keys.epoch()
         self._nonces = b""
         self._next_nonce = 0
 
     # -- sealing
 
-    def refresh(self) -> None:
-        """Notice what other processes did to the keys: after that, no destroyed key seals anything."""
-        version = self._keys.version()
-        if version != self._seen:
-            with self._lock:
-                self._active.clear()
-                self._opening.clear()
-                self._seen = version
+    def refresh(self) -> Sequence[Destruction]:
+        """Notice destructions: after that, no destroyed key seals anything. Returns those without a receipt."""
+        epoch = self._keys.epoch()
+        if epoch == self._epoch:
+            return ()
+        with self._lock:
+            self._active.clear()
+            self._opening.clear()
+            self._epoch = epoch
+            return self._keys.destructions(unsettled=True)
 
     def prepare(self, subjects: Iterable[tuple[str, str]]) -> None:
         """Make sure that these subjects have usable keys, with one write for all that lack one."""
@@ -84,12 +86,9 @@ class Envelope:
         if not missing:
             return
         with self._lock:
-            new = [pair for pair in missing if self._keys.newest(*pair) is None]
-            if new:
-                self._keys.add(lambda: [self._fresh(tenant, subject, 1) for tenant, subject in new])
-            created = set(new)
+            made = self._add([(*pair, 1) for pair in missing if self._keys.newest(*pair) is None])
             for pair in missing:
-                self._activate(pair, granted=pair in created)
+                self._activate(pair, made)
 
     def seal(self, tenant: str, address: Address, row_id: bytes, revision: int, field: str, plain: bytes) -> bytes:
         """The field sealed for exactly this place."""
@@ -166,37 +165,37 @@ class Envelope:
         bare = WrappedKey(os.urandom(16), tenant, subject, generation, name, b"", self._block)
         return replace(bare, wrapped=_wrap(name, master, bare, AESGCM.generate_key(256)))
 
-    def _activate(self, pair: tuple[str, str], *, granted: bool = False) -> _Active:
+    def _activate(self, pair: tuple[str, str], made: frozenset[bytes] = frozenset()) -> _Active:
         """The key to seal with next, with a block of counted uses; a new generation when the old is used up.
 
-        `granted` when this process has just added the key, its first block already counted.
+        A key that was `made` here and now comes with its first block counted for this process.
         """
         tenant, subject = pair
         key = self._keys.newest(tenant, subject)
-        while key is None or not (granted and key.reserved == self._block):
+        while key is None or key.id not in made:
             if key is not None and key.reserved + self._block <= self._rotate_at:
                 if self._keys.reserve(key.id, self._block) > HARD_STOP:
                     raise KeyExhausted(f"the data key of {subject} has sealed too many values")
                 break
-            made = self._add_generation(tenant, subject, 1 if key is None else key.generation + 1)
+            made = self._add([(tenant, subject, 1 if key is None else key.generation + 1)])
             key = self._keys.newest(tenant, subject)
-            granted = key is not None and key.id == made
         if len(self._active) >= _CACHED_KEYS:
             self._active.clear()
         active = _Active(key.id, AESGCM(self._unwrap(key)), self._block)
         self._active[pair] = active
         return active
 
-    def _add_generation(self, tenant: str, subject: str, generation: int) -> bytes:
-        """Add a key of that generation, unless another process was first; return the id it would have."""
+    def _add(self, wanted: Sequence[tuple[str, str, int]]) -> frozenset[bytes]:
+        """Add keys for (tenant, subject, generation), unless another process was first; return their ids."""
         made: list[WrappedKey] = []
 
         def make() -> Iterable[WrappedKey]:
-            made.append(self._fresh(tenant, subject, generation))
+            made.extend(self._fresh(*each) for each in wanted)
             return made
 
-        self._keys.add(make)
-        return made[0].id
+        if wanted:
+            self._keys.add(make)
+        return frozenset(key.id for key in made)
 
     def _cipher(self, key_id: bytes, tenant: str, address: Address) -> AESGCM:
         with self._lock:
@@ -240,8 +239,9 @@ class Plain:
 
     # ruff: noqa: ARG002 - it needs none of what it is given
 
-    def refresh(self) -> None:
-        """There are no keys to notice anything about."""
+    def refresh(self) -> Sequence[Destruction]:
+        """There are no keys, so none is destroyed."""
+        return ()
 
     def prepare(self, subjects: Iterable[tuple[str, str]]) -> None:
         """There are no keys to prepare."""

@@ -14,11 +14,10 @@ class MemoryKeyStore(KeyStore):
     def __init__(self) -> None:
         self._keys: dict[bytes, WrappedKey] = {}
         self._destructions: dict[bytes, Destruction] = {}
-        self._version = 0
 
-    def version(self) -> int:
-        """Changes with every change: nobody else can see this store."""
-        return self._version
+    def epoch(self) -> int:
+        """How many destructions there were."""
+        return len(self._destructions)
 
     def newest(self, tenant: str, subject: str) -> WrappedKey | None:
         """The key of the highest generation."""
@@ -48,7 +47,6 @@ class MemoryKeyStore(KeyStore):
         for key in list(self._keys.values()):
             if (key.tenant, key.subject) == (destruction.tenant, destruction.subject):
                 del self._keys[key.id]
-        self._version += 1
 
     def destructions(self, *, unsettled: bool = False) -> Sequence[Destruction]:
         """What was destroyed."""

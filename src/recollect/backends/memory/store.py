@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from recollect.domain.address import Address, Namespace, in_subtree, subject_of
 from recollect.domain.attributes import NONE, stored_attributes
 from recollect.domain.commits import Commit, Receipt, checked_commit
-from recollect.domain.errors import IdempotencyMismatch, LeaseLost, StoreClosed, StoreCorrupt
+from recollect.domain.errors import IdempotencyMismatch, KeyErased, LeaseLost, StoreClosed, StoreCorrupt
 from recollect.domain.events import Entry, Event, Head
 from recollect.domain.filters import matches
 from recollect.domain.instants import Instant
@@ -50,7 +50,7 @@ from recollect.domain.retention import EMPTIES, Pass, Retention, Swept, cutoff, 
 from recollect.domain.rows import Row, is_expired
 from recollect.domain.verification import Kept, LogChecker
 from recollect.ports.clock import Clock, Ids
-from recollect.ports.keys import Sealer
+from recollect.ports.keys import Sealer, erasure_of
 from recollect.ports.signals import Signal
 from recollect.ports.store import Lease, Mark, Pending, Progress, Store, Verification
 
@@ -95,7 +95,8 @@ class MemoryStore(Store):
                     if known[0] != commit.idempotency.fingerprint:
                         raise IdempotencyMismatch("this idempotency key was used for a different request")
                     return Receipt(known[1].outcomes, known[1].head, replayed=True)
-            self._sealer.refresh()
+            for destruction in self._sealer.refresh():
+                self._empty_subject(erasure_of(destruction))
             self._sealer.prepare((commit.tenant, subject_of(address.namespace)) for address in addresses_of(commit))
             plan = plan_commit(
                 commit,
@@ -174,7 +175,8 @@ class MemoryStore(Store):
                 and (version.ended_at is None or as_of < version.ended_at)
                 and not is_expired(version.expires_at, as_of)
             )
-        return self._opened(tenant, version) if seen else None
+        row = self._opened(tenant, version) if seen else None
+        return None if row is None or row.value is None else row
 
     async def get_by_id(self, tenant: str, row_id: bytes) -> Row | None:
         """A version by its id."""
@@ -405,24 +407,28 @@ class MemoryStore(Store):
         """Empty everything of a subject, once."""
         self._check_open()
         with self._lock:
-            stored = self._tenants.setdefault(erasure.tenant, _Tenant())
-            if erasure.id in stored.erasures:
-                return stored.erasures[erasure.id]
-            mine = [
-                version
-                for version in stored.by_id.values()
-                if in_subtree(erasure.namespace.encoded, version.address.namespace.encoded)
-            ]
-            live = sum(version.ended_at is None for version in mine)
-            event, erased = plan_erasure(erasure, head=stored.head, versions=len(mine), live=live, now=self._clock())
-            for version in mine:
-                erase_version(version, event)
-                stored.kept[version.sequence] = Kept.EMPTIED
-            stored.log.append(event)
-            stored.head = after(stored.head, event)
-            stored.erasures[erasure.id] = erased
+            erased = self._empty_subject(erasure)
             self._signal.notify()
             return erased
+
+    def _empty_subject(self, erasure: Erasure) -> Erased:
+        stored = self._tenants.setdefault(erasure.tenant, _Tenant())
+        if erasure.id in stored.erasures:
+            return stored.erasures[erasure.id]
+        mine = [
+            version
+            for version in stored.by_id.values()
+            if in_subtree(erasure.namespace.encoded, version.address.namespace.encoded)
+        ]
+        live = sum(version.ended_at is None for version in mine)
+        event, erased = plan_erasure(erasure, head=stored.head, versions=len(mine), live=live, now=self._clock())
+        for version in mine:
+            erase_version(version, event)
+            stored.kept[version.sequence] = Kept.EMPTIED
+        stored.log.append(event)
+        stored.head = after(stored.head, event)
+        stored.erasures[erasure.id] = erased
+        return erased
 
     async def close(self) -> None:
         """Refuse everything from now on."""
@@ -438,12 +444,15 @@ class MemoryStore(Store):
         return self._tenants.get(name) or _Tenant()
 
     def _opened(self, tenant: str, version: Version) -> Row:
-        opened = [
-            None
-            if sealed is None
-            else self._sealer.open(tenant, version.address, version.id, version.revision, name, sealed)
-            for name, sealed in ((VALUE, version.value), (ATTRIBUTES, version.attributes))
-        ]
+        try:
+            opened = [
+                None
+                if sealed is None
+                else self._sealer.open(tenant, version.address, version.id, version.revision, name, sealed)
+                for name, sealed in ((VALUE, version.value), (ATTRIBUTES, version.attributes))
+            ]
+        except KeyErased:
+            opened = [None, None]
         return Row(
             tenant,
             version.address,

@@ -52,12 +52,16 @@ class SqliteKeyStore(KeyStore):
             migrate(self._db, (_SCHEMA,))
         except apsw.Error as problem:
             raise translated(problem) from problem
-        self._own_changes = 0
+        self._seen, self._epoch = -1, 0
 
-    def version(self) -> int:
-        """Changes when another connection committed, or when this one destroyed a key."""
+    def epoch(self) -> int:
+        """How many destructions there were; counted anew only when some process has changed the file."""
         with self._lock, self._translating():
-            return int(self._db.execute("PRAGMA data_version").get) + (self._own_changes << 32)
+            seen = int(self._db.execute("PRAGMA data_version").get)
+            if seen != self._seen:
+                self._epoch = int(self._db.execute("SELECT count(*) FROM destructions").get)
+                self._seen = seen
+            return self._epoch
 
     def newest(self, tenant: str, subject: str) -> WrappedKey | None:
         """The key of the highest generation."""
@@ -103,7 +107,7 @@ class SqliteKeyStore(KeyStore):
             self._db.execute(
                 "DELETE FROM keys WHERE tenant = ? AND subject = ?", (destruction.tenant, destruction.subject)
             )
-            self._own_changes += 1
+            self._seen = -1
         with self._lock, self._translating():
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 

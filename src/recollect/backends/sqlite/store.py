@@ -32,7 +32,7 @@ from recollect.domain.queries import EventPage, EventQuery, Find, NamespaceQuery
 from recollect.domain.retention import Pass, Retention, Swept
 from recollect.domain.rows import Row
 from recollect.ports.clock import Clock, Ids
-from recollect.ports.keys import Sealer
+from recollect.ports.keys import Destruction, Sealer, erasure_of
 from recollect.ports.signals import Signal
 from recollect.ports.store import Lease, Mark, Pending, Progress, Store, Verification
 
@@ -58,7 +58,7 @@ class SqliteStore(Store):
         self._reader = reads.Reader(sealer)
         self._closed = False
         with translating():
-            self._writer = Writer(options, sealer, self._signal.notify)
+            self._writer = Writer(options, sealer, self._signal.notify, self._empty_destroyed)
             try:
                 migrate(self._writer.db)
             except BaseException:
@@ -89,6 +89,9 @@ class SqliteStore(Store):
         work: Callable[[Group], Erased] = lambda group: commits.apply_erasure(group, erasure, now=self._clock())  # noqa: E731
         erased: Erased = await self._write(work, afterwards="PRAGMA wal_checkpoint(TRUNCATE)")
         return erased
+
+    def _empty_destroyed(self, group: Group, destruction: Destruction) -> Erased:
+        return commits.apply_erasure(group, erasure_of(destruction), now=self._clock())
 
     # -- reading
 

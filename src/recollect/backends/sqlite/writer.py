@@ -16,7 +16,7 @@ from recollect.backends.sqlite.connections import open_connection, translated
 from recollect.backends.sqlite.options import SqliteOptions
 from recollect.domain.errors import OutcomeUnknown, RecollectError, StoreClosed
 from recollect.domain.events import Head
-from recollect.ports.keys import Sealer
+from recollect.ports.keys import Destruction, Sealer
 
 _HEAD = "SELECT sequence, hash, trimmed, trimmed_hash FROM tenants WHERE tenant = ?"
 _SET_HEAD = """
@@ -88,10 +88,17 @@ class Job:
 class Writer:
     """A thread with the only writing connection of this process."""
 
-    def __init__(self, options: SqliteOptions, sealer: Sealer, on_commit: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        options: SqliteOptions,
+        sealer: Sealer,
+        on_commit: Callable[[], None],
+        on_destruction: Callable[[Group, Destruction], object],
+    ) -> None:
         self._options = options
         self._sealer = sealer
         self._on_commit = on_commit
+        self._on_destruction = on_destruction
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._closing = threading.Lock()
         self._closed = False
@@ -161,9 +168,10 @@ class Writer:
     def _transaction(self, jobs: list[Job]) -> None:
         self.db.execute("BEGIN IMMEDIATE")
         # Only now, with the write lock held, is what the key store says certain to hold until the commit.
-        self._sealer.refresh()
-        self._sealer.prepare(subject for job in jobs for subject in job.subjects)
         group = Group(self.db)
+        for destruction in self._sealer.refresh():
+            self._on_destruction(group, destruction)
+        self._sealer.prepare(subject for job in jobs for subject in job.subjects)
         for job in jobs:
             try:
                 job.error = None
