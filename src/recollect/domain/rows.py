@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -52,11 +50,21 @@ def is_expired(expires_at: Instant | None, now: Instant) -> bool:
     return expires_at is not None and now >= expires_at
 
 
-@dataclass(frozen=True)
 class Item:
     """A stored value with what is known about it. The value is decoded when it is first asked for."""
 
-    row: Row
+    __slots__ = ("_attributes", "_value", "row")
+
+    def __init__(self, row: Row) -> None:
+        self.row = row
+        self._value: dict[str, Any] | None = None
+        self._attributes: dict[str, Any] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Item) and self.row == other.row
+
+    def __hash__(self) -> int:
+        return hash(self.row.id)
 
     @property
     def namespace(self) -> tuple[str, ...]:
@@ -78,15 +86,19 @@ class Item:
         """The identity of this version."""
         return UUID(bytes=self.row.id)
 
-    @cached_property
+    @property
     def value(self) -> dict[str, Any] | None:
         """The stored object; None for a version whose value was evicted or erased."""
-        return None if self.row.value is None else stored_value(self.row.value)
+        if self._value is None and self.row.value is not None:
+            self._value = stored_value(self.row.value)
+        return self._value
 
-    @cached_property
+    @property
     def attributes(self) -> dict[str, Any] | None:
         """The attributes given with the value, or None."""
-        return None if self.row.attributes is None else stored_value(self.row.attributes)
+        if self._attributes is None and self.row.attributes is not None:
+            self._attributes = stored_value(self.row.attributes)
+        return self._attributes
 
     @property
     def created_at(self) -> datetime:

@@ -22,7 +22,7 @@ from recollect.ports.clock import Clock
 from recollect.ports.keys import Destruction, KeyStore, MasterKeys, WrappedKey
 
 FORMAT = b"\x01"
-_KEY_AT, _NONCE_AT, _TEXT_AT = 1, 17, 29
+_KEY_AT, _NONCE_AT, _TEXT_AT = len(FORMAT), 17, 29
 ROTATE_AT = 1 << 28
 """Uses after which a data key is followed by a new one: the odds of a repeated nonce stay below 2^-40."""
 HARD_STOP = 1 << 32
@@ -105,9 +105,9 @@ class Envelope:
     def open(self, tenant: str, address: Address, row_id: bytes, revision: int, field: str, sealed: bytes) -> bytes:
         """The field opened; refused when it was altered or is not in its place."""
         key_id = sealed[_KEY_AT:_NONCE_AT]
-        if sealed[:1] != FORMAT or len(sealed) < _TEXT_AT + 16:
-            raise SealBroken(f"the {field} of {address.namespace} · {address.key} is not a sealed field")
-        cipher = self._opening.get(key_id) or self._cipher(key_id, tenant, address)
+        cipher = self._opening.get(key_id)
+        if cipher is None:
+            cipher = self._cipher(sealed, tenant, address, field)
         try:
             return cipher.decrypt(
                 sealed[_NONCE_AT:_TEXT_AT], sealed[_TEXT_AT:], binding(tenant, address, row_id, revision, field, key_id)
@@ -197,7 +197,10 @@ class Envelope:
             self._keys.add(make)
         return frozenset(key.id for key in made)
 
-    def _cipher(self, key_id: bytes, tenant: str, address: Address) -> AESGCM:
+    def _cipher(self, sealed: bytes, tenant: str, address: Address, field: str) -> AESGCM:
+        if sealed[:_KEY_AT] != FORMAT or len(sealed) < _TEXT_AT:
+            raise SealBroken(f"the {field} of {address.namespace} · {address.key} is not a sealed field")
+        key_id = sealed[_KEY_AT:_NONCE_AT]
         with self._lock:
             key = self._keys.by_id(key_id)
             if key is None:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any
 
 import apsw
 
 from recollect.backends.sqlite.commits import subtree_range
 from recollect.backends.sqlite.conditions import filter_sql
-from recollect.domain.address import Address, Namespace, decode_namespace
+from recollect.domain.address import Address, decode_namespace
 from recollect.domain.errors import KeyErased
 from recollect.domain.instants import Instant
 from recollect.domain.planning import ATTRIBUTES, VALUE
-from recollect.domain.queries import Find, NamespaceQuery, Order, Page, find_cursor, matches_patterns, parse_find_cursor
+from recollect.domain.queries import (
+    ANY,
+    Find,
+    NamespaceQuery,
+    Order,
+    Page,
+    find_cursor,
+    matches_patterns,
+    parse_find_cursor,
+)
 from recollect.domain.reasons import EndReason, IndexState, Plane
 from recollect.domain.rows import Row
 from recollect.ports.keys import Sealer
@@ -28,8 +39,11 @@ _REASONS: dict[str | None, EndReason | None] = {reason.value: reason for reason 
 _REASONS[None] = None
 _STATES = {state.value: state for state in IndexState}
 _AT = "tenant = ? AND plane = ? AND namespace = ? AND key = ?"
-_GET = f"SELECT {COLUMNS} FROM versions WHERE {_AT} AND ended_at IS NULL AND coalesce(expires_at > ?, 1)"
-_AS_OF = "written_at <= ? AND coalesce(ended_at > ?, 1) AND coalesce(expires_at > ?, 1) AND value IS NOT NULL"
+_GET = f"SELECT {COLUMNS} FROM versions WHERE {_AT} AND ended_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"
+_AS_OF = (
+    "written_at <= ? AND (ended_at IS NULL OR ended_at > ?) AND (expires_at IS NULL OR expires_at > ?) "
+    "AND value IS NOT NULL"
+)
 _BY_ID = f"SELECT {COLUMNS} FROM versions WHERE tenant = ? AND id = ?"
 _HISTORY = f"""
 SELECT {COLUMNS} FROM versions WHERE {_AT} AND ended_at IS NULL AND revision < ?
@@ -53,7 +67,23 @@ class Reader:
 
     def row(self, tenant: str, stored: Sequence[Any]) -> Row:
         """The row of a stored version. One whose key was destroyed a moment ago is empty already."""
-        plane, encoded, key, row_id, revision, sequence, value, attributes, policy = stored[:9]
+        (
+            plane,
+            encoded,
+            key,
+            row_id,
+            revision,
+            sequence,
+            value,
+            attributes,
+            policy,
+            created_at,
+            written_at,
+            expires_at,
+            ended_at,
+            reason,
+            state,
+        ) = stored
         address = Address(_PLANES[plane], decode_namespace(encoded), key)
         try:
             if value is not None:
@@ -71,12 +101,12 @@ class Reader:
             value,
             attributes,
             policy,
-            stored[9],
-            stored[10],
-            stored[11],
-            stored[12],
-            _REASONS[stored[13]],
-            _STATES[stored[14]],
+            created_at,
+            written_at,
+            expires_at,
+            ended_at,
+            _REASONS[reason],
+            _STATES[state],
         )
 
     def readable(self, tenant: str, stored: Iterable[Sequence[Any]]) -> Iterator[Row]:
@@ -118,13 +148,17 @@ class Reader:
     def find(self, db: apsw.Connection, tenant: str, query: Find, now: Instant) -> Page:
         """Live rows in a scope: the engine picks row numbers, and only those on the page are read whole."""
         sql, bindings = _find_sql(tenant, query, now)
-        rows = [self.row(tenant, stored) for stored in db.execute(sql, bindings)]
-        more = len(rows) > query.limit
-        rows = rows[: query.limit]
-        cursor = find_cursor(query.order, rows[-1]) if more else None
+        found = sorted(db.execute(sql, bindings), key=_PLACES[query.order], reverse=query.order is Order.NEWEST)
+        rows = [self.row(tenant, stored) for stored in found[: query.limit]]
+        cursor = find_cursor(query.order, rows[-1]) if len(found) > query.limit else None
         return Page([row for row in rows if row.value is not None], cursor)
 
 
+_PLACES: dict[Order, Callable[[Sequence[Any]], Any]] = {
+    Order.NEWEST: itemgetter(5),
+    Order.OLDEST: itemgetter(5),
+    Order.KEY: itemgetter(1, 2),
+}
 _ORDERS = {Order.NEWEST: "n DESC", Order.OLDEST: "n", Order.KEY: "namespace, key"}
 
 
@@ -143,7 +177,7 @@ def _find_sql(tenant: str, query: Find, now: Instant) -> tuple[str, list[object]
     if query.as_of is None:
         picked = (
             f"SELECT n, namespace, key FROM versions INDEXED BY versions_live WHERE {scope} "
-            f"AND ended_at IS NULL AND coalesce(expires_at > ?, 1){asked}"
+            f"AND ended_at IS NULL AND (expires_at IS NULL OR expires_at > ?){asked}"
         )
         bindings = [*scope_bound, now, *asked_bound]
     else:
@@ -157,7 +191,7 @@ def _find_sql(tenant: str, query: Find, now: Instant) -> tuple[str, list[object]
     order = _ORDERS[query.order]
     sql = (
         f"SELECT {COLUMNS} FROM (SELECT n AS chosen FROM ({picked} ORDER BY {order} LIMIT ? OFFSET ?)) "
-        f"CROSS JOIN versions ON n = chosen ORDER BY {order}"
+        "CROSS JOIN versions ON n = chosen"
     )
     return sql, [*bindings, query.limit + 1, query.offset]
 
@@ -167,14 +201,14 @@ WITH RECURSIVE walk (found) AS (
     SELECT (
         SELECT namespace FROM versions INDEXED BY versions_live
         WHERE tenant = ?1 AND plane = ?2 AND ended_at IS NULL AND namespace >= ?3 AND namespace < ?4
-            AND coalesce(expires_at > ?5, 1)
+            AND (expires_at IS NULL OR expires_at > ?5)
         ORDER BY namespace LIMIT 1
     )
     UNION ALL
     SELECT (
         SELECT namespace FROM versions INDEXED BY versions_live
         WHERE tenant = ?1 AND plane = ?2 AND ended_at IS NULL AND namespace > walk.found AND namespace < ?4
-            AND coalesce(expires_at > ?5, 1)
+            AND (expires_at IS NULL OR expires_at > ?5)
         ORDER BY namespace LIMIT 1
     ) FROM walk WHERE walk.found IS NOT NULL
 )
@@ -185,21 +219,10 @@ SELECT found FROM walk WHERE found IS NOT NULL
 def namespaces(db: apsw.Connection, tenant: str, query: NamespaceQuery, now: Instant) -> Sequence[tuple[str, ...]]:
     """Namespaces with a live row, by jumping from each to the next in the index."""
     low, high = subtree_range(query.within)
-    chosen: list[tuple[str, ...]] = []
-    last: Namespace | None = None
-    passed = 0
-    for (encoded,) in db.execute(_WALK, (tenant, query.plane, low, high, now)):
-        namespace = decode_namespace(encoded)
-        if not matches_patterns(namespace.segments, query.prefix, query.suffix):
-            continue
-        if query.max_depth is not None:
-            namespace = namespace.truncated(query.max_depth)
-        if namespace == last:
-            continue
-        last = namespace
-        passed += 1
-        if passed > query.offset:
-            chosen.append(namespace.segments)
-            if len(chosen) == query.limit:
-                break
-    return chosen
+    found = (decode_namespace(encoded) for (encoded,) in db.execute(_WALK, (tenant, query.plane, low, high, now)))
+    if query.suffix or ANY in query.prefix:
+        found = (each for each in found if matches_patterns(each.segments, query.prefix, query.suffix))
+    if query.max_depth is not None:
+        depth = query.max_depth
+        found = (first for first, _ in groupby(each.truncated(depth) for each in found))
+    return [each.segments for each in islice(found, query.offset, query.offset + query.limit)]

@@ -39,19 +39,19 @@ class FailAt:
     """Refuses the nth operation that the fault is about. A refused write leaves half of itself behind."""
 
     def __init__(self, files: MemoryFiles, fault: Fault, nth: int) -> None:
-        self._files, self._fault, self._nth = files, fault, nth
+        self._files, self.fault, self._nth = files, fault, nth
         self._count = 0
         self.hit: Step | None = None
         """The operation that was refused first; None while there was none."""
 
     def __call__(self, step: Step) -> None:
         """Count the operation, and refuse it when its time has come."""
-        if step.kind not in self._fault.kinds:
+        if step.kind not in self.fault.kinds:
             return
         self._count += 1
-        if self._count < self._nth or (self._count > self._nth and not self._fault.lasting):
+        if self._count < self._nth or (self._count > self._nth and not self.fault.lasting):
             return
         self.hit = self.hit or step
         if step.kind == "write":
             write_into(self._files.contents[step.path], step.at, step.data[: len(step.data) // 2])
-        raise apsw.exception_for(self._fault.code or _CODES[step.kind])
+        raise apsw.exception_for(self.fault.code or _CODES[step.kind])

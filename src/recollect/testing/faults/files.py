@@ -40,9 +40,9 @@ class MemoryFiles(apsw.VFS):
 
     def excepthook(
         self,
-        etype: type[BaseException] | None,
-        evalue: BaseException | None,
-        etraceback: TracebackType | None,
+        etype: type[BaseException] | None,  # noqa: ARG002
+        evalue: BaseException | None,  # noqa: ARG002
+        etraceback: TracebackType | None,  # noqa: ARG002
     ) -> bool:
         """SQLite has the error code already; nothing is to be printed about it."""
         return True
