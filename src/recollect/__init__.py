@@ -6,7 +6,9 @@ from recollect.domain.errors import RecollectError
 from recollect.domain.queries import Order
 from recollect.domain.reasons import EndReason, EventKind
 from recollect.domain.rows import Item
+from recollect.domain.verification import Problem
 from recollect.main import open, open_sync, restore  # noqa: A004 - meant to be used as `recollect.open`
+from recollect.ports.store import Verification
 from recollect.service.memories import Memories
 from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, MemoryEvent, PutOp, Written
 from recollect.sync import MemoriesSync
@@ -23,9 +25,11 @@ __all__ = [
     "MemoriesSync",
     "MemoryEvent",
     "Order",
+    "Problem",
     "PutOp",
     "RecollectError",
     "Settings",
+    "Verification",
     "Written",
     "errors",
     "open",

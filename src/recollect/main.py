@@ -16,7 +16,7 @@ from recollect.backends.keyring import CommandMasterKeys, Envelope, FileMasterKe
 from recollect.backends.memory import MemoryKeyStore, MemoryStore
 from recollect.backends.sqlite import SqliteKeyStore, SqliteOptions, SqliteStore
 from recollect.config import Settings
-from recollect.domain.errors import InvalidSetting, NotAStore, StoreUnavailable
+from recollect.domain.errors import InvalidSetting, KeyStoreMissing, NotAStore, StoreUnavailable
 from recollect.domain.identity import RANDOM_BYTES, uuid7
 from recollect.domain.instants import Instant
 from recollect.ports.clock import Clock, Ids
@@ -157,9 +157,10 @@ def _open_folder(folder: Path, settings: Settings, clock: Clock, ids: Ids, *, di
         _make_folder(folder / KEYS_FOLDER)
     except OSError as problem:
         raise StoreUnavailable(f"{folder} cannot be used as a data directory: {problem.strerror}") from None
-    keys: KeyStore = SqliteKeyStore(
-        SqliteOptions(folder / KEYS_FOLDER / WRAPPED_KEYS_FILE, busy_seconds=settings.busy_seconds)
-    )
+    wrapped = folder / KEYS_FOLDER / WRAPPED_KEYS_FILE
+    if known and not wrapped.exists():
+        raise KeyStoreMissing(f"there is data in {folder}, but its wrapped keys are missing from {wrapped}")
+    keys: KeyStore = SqliteKeyStore(SqliteOptions(wrapped, busy_seconds=settings.busy_seconds))
     try:
         keyring = Envelope(keys, _master_keys(folder, settings, known=known), clock)
         options = SqliteOptions(

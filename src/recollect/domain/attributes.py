@@ -46,10 +46,10 @@ def encode_attributes(attributes: Mapping[str, object] | None) -> str:
                 checked_scalar(element, f"attribute {name!r}", InvalidAttributes)
         elif value is not None:
             checked_scalar(value, f"attribute {name!r}", InvalidAttributes)
-    text = msgspec.json.encode(attributes, order="sorted").decode()
+    text = msgspec.json.encode(attributes, order="sorted")
     if len(text) > MAX_BYTES:
         raise InvalidAttributes(f"policy attributes have {len(text):,} bytes; at most {MAX_BYTES:,} are allowed")
-    return text
+    return text.decode()
 
 
 @lru_cache(maxsize=16_384)

@@ -22,6 +22,7 @@
     ├── KeyTrouble                   a value cannot be sealed or opened
     │   ├── MasterKeyMissing
     │   ├── MasterKeyMismatch
+    │   ├── KeyStoreMissing
     │   ├── KeyErased
     │   ├── KeyExhausted
     │   └── SealBroken
@@ -189,6 +190,12 @@ class MasterKeyMismatch(KeyTrouble):
     """The key store was wrapped with another master key: point to the key that belongs to it."""
 
     code = "master_key_mismatch"
+
+
+class KeyStoreMissing(KeyTrouble):
+    """Bring back the file of wrapped keys that belongs to the data: without it nothing can be read."""
+
+    code = "key_store_missing"
 
 
 class KeyErased(KeyTrouble):

@@ -72,6 +72,8 @@ class Finding(StrEnum):
     """An event no longer hashes to what it says."""
     HEAD_MISMATCH = "head_mismatch"
     """The log does not end where the head says it ends: it was cut off or added to."""
+    HEAD_UNREACHABLE = "head_unreachable"
+    """The head that was noted elsewhere lies before the kept part of the log, so it proves nothing any more."""
     VERSION_MISSING = "version_missing"
     """An event tells of a version that is gone without having been purged."""
     VERSION_ALTERED = "version_altered"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from recollect.domain.address import in_subtree
+from recollect.domain.address import Address, in_subtree
 from recollect.domain.attributes import NONE
 from recollect.domain.events import Event, Head, rehash, version_digest
 from recollect.domain.planning import Version
@@ -53,14 +53,26 @@ class LogChecker:
         self._expected = expected
         self._sequence = head.trimmed
         self._hash = head.trimmed_hash
-        self._met_expected = expected is None or expected[0] <= head.trimmed
+        self._met_expected = expected is None
+        self._purged: dict[Address, int] = {}
+        """Keys whose newest version so far was purged: an end must follow, since live versions never are."""
         self.events = 0
         self.versions = 0
         self.problems: list[Problem] = []
+        if expected is not None and expected[0] <= head.trimmed:
+            self._check_trimmed(expected, head)
+
+    def _check_trimmed(self, expected: tuple[int, bytes], head: Head) -> None:
+        self._met_expected = True
+        if expected[0] < head.trimmed:
+            self._found(Finding.HEAD_UNREACHABLE, expected[0], "was noted elsewhere, but is no longer kept")
+        elif expected[1] != head.trimmed_hash:
+            self._found(Finding.HEAD_MISMATCH, head.trimmed, "was trimmed, and is not the event noted elsewhere")
 
     def event(self, event: Event, kept: Kept, version: Version | None) -> None:
         """Check the next event, with the version that it opened (add, update) or ended (delete, expired)."""
         self.events += 1
+        self._follow_purges(event, kept)
         if event.sequence != self._sequence + 1:
             self._found(Finding.SEQUENCE_GAP, event.sequence, f"follows {self._sequence}")
         if event.previous != self._hash:
@@ -78,6 +90,19 @@ class LogChecker:
             told = (version.ended_sequence, version.ended_at, version.end_reason, version.revision, version.address)
             if told != (event.sequence, event.at, _ENDS[event.kind], event.revision, event.address):
                 self._found(Finding.ENDING_MISMATCH, event.sequence, "ended a version that does not say so")
+
+    def _follow_purges(self, event: Event, kept: Kept) -> None:
+        if event.kind is EventKind.ERASED:
+            below = event.address.namespace.encoded
+            self._purged = {
+                address: sequence
+                for address, sequence in self._purged.items()
+                if not in_subtree(below, address.namespace.encoded)
+            }
+        else:
+            self._purged.pop(event.address, None)
+            if kept is Kept.PURGED and event.kind in (EventKind.ADD, EventKind.UPDATE):
+                self._purged[event.address] = event.sequence
 
     def _opened(self, event: Event, kept: Kept, version: Version | None) -> None:
         if version is None:
@@ -111,6 +136,8 @@ class LogChecker:
 
     def finish(self) -> tuple[Problem, ...]:
         """Check that the log ends where it should, and return everything found."""
+        for sequence in self._purged.values():
+            self._found(Finding.VERSION_MISSING, sequence, "tells of a live version that is gone")
         if (self._sequence, self._hash) != (self._head.sequence, self._head.hash):
             self._found(
                 Finding.HEAD_MISMATCH, self._sequence, f"is the last one kept; the head is {self._head.sequence}"

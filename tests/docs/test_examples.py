@@ -1,0 +1,34 @@
+"""The examples run as their readers would run them, and tell what they are said to tell."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.docs.pages import ROOT
+
+EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
+
+
+def ran(example: str, *arguments: str) -> list[str]:
+    command = [sys.executable, "-W", "error", str(ROOT / "examples" / example), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+
+
+def test_there_is_an_example_of_the_embedded_shape() -> None:
+    assert EXAMPLES == ["embedded.py"]
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept in a directory", "kept nowhere"])
+def test_the_embedded_agent_learns_recalls_explains_and_forgets(kept: bool, tmp_path: Path) -> None:
+    said = ran("embedded.py", *([str(tmp_path / "memories")] if kept else []))
+    answers = [line.removeprefix("agent: ") for line in said if line.startswith("agent: ")]
+    assert answers[3] == "I know that your city is Porto and your diet is vegetarian."
+    assert answers[5] == 'You said "remember diet: vegan" (holds); before that "remember diet: vegetarian" (updated).'
+    assert answers[6] == "Erased 3 versions; the receipt is event 5."
+    assert answers[7] == "Nothing."
+    assert answers[8] == "I know that your diet is everything."
+    assert said[-1] == "5 events, sound"
+    assert (tmp_path / "memories" / "recollect.db").exists() is kept
