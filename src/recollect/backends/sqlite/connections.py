@@ -7,7 +7,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 
 import apsw
@@ -56,10 +56,22 @@ def open_connection(options: SqliteOptions, *, writes: bool) -> apsw.Connection:
         os.close(os.open(options.path, os.O_CREAT | os.O_WRONLY, 0o600))
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_NOMUTEX
     connection = apsw.Connection(str(options.path), flags=flags, vfs=options.vfs, statementcachesize=256)
+    try:
+        _configure(connection, options, writes=writes)
+    except BaseException:
+        with suppress(apsw.Error):
+            connection.close()
+        raise
+    return connection
+
+
+def _configure(connection: apsw.Connection, options: SqliteOptions, *, writes: bool) -> None:
     connection.set_busy_handler(_patience(options.busy_seconds))
     if options.exclusive:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-    connection.execute("PRAGMA journal_mode = WAL")
+    # SQLite answers with the mode that it kept when it could not change it, and raises nothing.
+    if connection.execute("PRAGMA journal_mode = WAL").get != "wal":
+        raise apsw.CantOpenError("the file could not be given a write-ahead log")
     connection.execute(f"PRAGMA synchronous = {options.synchronous}")
     connection.execute("PRAGMA foreign_keys = OFF; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY")
     if writes:
@@ -68,7 +80,12 @@ def open_connection(options: SqliteOptions, *, writes: bool) -> apsw.Connection:
     else:
         connection.execute("PRAGMA query_only = ON; PRAGMA cache_size = -16384")
     connection.create_scalar_function("rfc3339", _instant, 1, deterministic=True)
-    return connection
+
+
+def empty_log(connection: apsw.Connection) -> bool:
+    """Move the write-ahead log into the file and cut it off; False when somebody is still reading it."""
+    busy, _, _ = next(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)"))
+    return not busy
 
 
 @lru_cache(maxsize=65_536)

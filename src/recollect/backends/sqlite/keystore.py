@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
-from recollect.backends.sqlite.connections import open_connection, translated
+from recollect.backends.sqlite.connections import empty_log, open_connection, translated
 from recollect.backends.sqlite.options import SqliteOptions
 from recollect.backends.sqlite.schema import check_engine, migrate
+from recollect.domain.errors import StoreBusy
 from recollect.domain.instants import Instant
 from recollect.ports.keys import Destruction, KeyStore, WrappedKey
 
@@ -48,8 +49,13 @@ class SqliteKeyStore(KeyStore):
         self._lock = threading.RLock()
         try:
             self._db = open_connection(options, writes=True)
-            self._db.execute("PRAGMA secure_delete = ON; PRAGMA cache_size = -2048")
-            migrate(self._db, (_SCHEMA,))
+            try:
+                self._db.execute("PRAGMA secure_delete = ON; PRAGMA cache_size = -2048")
+                migrate(self._db, (_SCHEMA,))
+            except BaseException:
+                with suppress(apsw.Error):
+                    self._db.close()
+                raise
         except apsw.Error as problem:
             raise translated(problem) from problem
         self._seen, self._epoch = -1, 0
@@ -108,8 +114,7 @@ class SqliteKeyStore(KeyStore):
                 "DELETE FROM keys WHERE tenant = ? AND subject = ?", (destruction.tenant, destruction.subject)
             )
             self._seen = -1
-        with self._lock, self._translating():
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._empty_log()
 
     def destructions(self, *, unsettled: bool = False) -> Sequence[Destruction]:
         """What was destroyed, oldest first."""
@@ -134,8 +139,7 @@ class SqliteKeyStore(KeyStore):
                 "UPDATE keys SET master = ?, wrapped = ? WHERE id = ?",
                 [(key.master, key.wrapped, key.id) for key in changed],
             )
-        with self._lock, self._translating():
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._empty_log()
         return len(changed)
 
     def copy_to(self, target: Path) -> None:
@@ -151,6 +155,11 @@ class SqliteKeyStore(KeyStore):
         """Close the file."""
         with self._lock:
             self._db.close()
+
+    def _empty_log(self) -> None:
+        with self._lock, self._translating():
+            if not empty_log(self._db):
+                raise StoreBusy("the key store is still being read, so traces may be left; repeat the call")
 
     def _one(self, sql: str, bindings: tuple[object, ...]) -> WrappedKey | None:
         with self._lock, self._translating():

@@ -129,10 +129,11 @@ def migrate(connection: apsw.Connection, migrations: Sequence[str] = MIGRATIONS)
             connection.execute(step)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {len(migrations)}")
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # SQLite rolls back by itself after some errors
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
 
 
 def _version(connection: apsw.Connection) -> int:

@@ -87,7 +87,7 @@ class SqliteStore(Store):
     async def erase(self, erasure: Erasure) -> Erased:
         """Empty everything of a subject, then empty the write-ahead log that still has it."""
         work: Callable[[Group], Erased] = lambda group: commits.apply_erasure(group, erasure, now=self._clock())  # noqa: E731
-        erased: Erased = await self._write(work, afterwards="PRAGMA wal_checkpoint(TRUNCATE)")
+        erased: Erased = await self._write(work, cleans=True)
         return erased
 
     def _empty_destroyed(self, group: Group, destruction: Destruction) -> Erased:
@@ -217,17 +217,18 @@ class SqliteStore(Store):
         self,
         work: Callable[[Group], Any],
         subjects: set[tuple[str, str]] | frozenset[tuple[str, str]] = frozenset(),
-        afterwards: str | None = None,
+        *,
+        cleans: bool = False,
     ) -> Any:
         if self._closed:
             raise StoreClosed("the store was closed")
         if self._direct:
             blocking: Future[Any] = Future()
-            self._writer.submit(Job(work, subjects, afterwards, blocking))
+            self._writer.submit(Job(work, subjects, cleans, blocking))
             return blocking.result()
         loop = asyncio.get_running_loop()
         awaited = loop.create_future()
-        self._writer.submit(Job(work, subjects, afterwards, awaited, loop))
+        self._writer.submit(Job(work, subjects, cleans, awaited, loop))
         return await awaited
 
     async def _read(self, ask: Callable[..., Result], *arguments: Any) -> Result:

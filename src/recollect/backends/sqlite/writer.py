@@ -12,7 +12,7 @@ from typing import Any
 
 import apsw
 
-from recollect.backends.sqlite.connections import open_connection, translated
+from recollect.backends.sqlite.connections import empty_log, open_connection, translated
 from recollect.backends.sqlite.options import SqliteOptions
 from recollect.domain.errors import OutcomeUnknown, RecollectError, StoreClosed
 from recollect.domain.events import Head
@@ -59,19 +59,19 @@ Work = Callable[[Group], Any]
 
 
 class Job:
-    """A piece of work, whose keys it needs, what to do after it is on disk, and whom to tell."""
+    """A piece of work, whose keys it needs, whether the write-ahead log is to be emptied after it, and whom to tell."""
 
-    __slots__ = ("afterwards", "error", "future", "loop", "result", "subjects", "work")
+    __slots__ = ("cleans", "error", "future", "loop", "result", "subjects", "work")
 
     def __init__(
         self,
         work: Work,
         subjects: Iterable[tuple[str, str]],
-        afterwards: str | None,
+        cleans: bool,
         future: asyncio.Future[Any] | Future[Any],
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        self.work, self.subjects, self.afterwards, self.future, self.loop = work, subjects, afterwards, future, loop
+        self.work, self.subjects, self.cleans, self.future, self.loop = work, subjects, cleans, future, loop
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -160,9 +160,8 @@ class Writer:
                     self._carry_out([job])
             return
         for job in jobs:
-            if job.afterwards is not None and job.error is None:
-                with suppress(apsw.Error):
-                    self.db.execute(job.afterwards)
+            if job.cleans and job.error is None:
+                job.error = self._empty_log()
         self._on_commit()
 
     def _transaction(self, jobs: list[Job]) -> None:
@@ -183,6 +182,16 @@ class Writer:
             self.db.execute("COMMIT")
         except apsw.Error as problem:
             raise _CommitFailed from problem
+
+    def _empty_log(self) -> RecollectError | None:
+        """Move the write-ahead log into the file and cut it off, so that nothing lingers there."""
+        try:
+            if empty_log(self.db):
+                return None
+            cause = "it is still being read"
+        except apsw.Error as problem:
+            cause = str(problem)
+        return OutcomeUnknown(f"it is done, but traces may be left in the write-ahead log ({cause}); repeat it")
 
     def _roll_back(self) -> None:
         with suppress(apsw.Error):

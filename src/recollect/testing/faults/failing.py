@@ -1,4 +1,9 @@
-"""Files that fail at the nth operation, once or from then on."""
+"""Files that fail at the nth operation, once or from then on.
+
+SQLite passes over some failures: those of a checkpoint right after a commit, and those while closing. Its
+Python driver raises them all the same, so here such a commit has an unknown outcome where it would have
+succeeded on real files.
+"""
 
 from __future__ import annotations
 
