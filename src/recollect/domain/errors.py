@@ -24,7 +24,6 @@
     │   ├── MasterKeyMismatch
     │   ├── KeyStoreMissing
     │   ├── KeyErased
-    │   ├── KeyExhausted
     │   └── SealBroken
     ├── StoreTrouble                 the engine underneath failed
     │   ├── StoreBusy
@@ -202,12 +201,6 @@ class KeyErased(KeyTrouble):
     """The subject was erased: its values cannot be read again by anybody."""
 
     code = "key_erased"
-
-
-class KeyExhausted(KeyTrouble):
-    """A data key has sealed as many values as is safe; it should have been replaced before. Report this."""
-
-    code = "key_exhausted"
 
 
 class SealBroken(KeyTrouble):

@@ -166,7 +166,7 @@ class _Planning:
             gone = found is None or found.ended_at is not None or is_expired(found.expires_at, self.now)
             if (0 if found is None or gone else found.revision) != condition.revision:
                 raise Contention(f"{condition.address.namespace} · {condition.address.key} changed since it was read")
-        elif changed_since(condition.plane, condition.within, condition.since):
+        elif condition.since < self.head.trimmed or changed_since(condition.plane, condition.within, condition.since):
             raise Contention(f"{str(condition.within) or 'the tenant'} changed since it was read")
 
     def put(self, put: Put) -> Outcome:

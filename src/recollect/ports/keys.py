@@ -76,8 +76,8 @@ class KeyStore(ABC):
         """Keep the keys that `make` makes while nobody else changes any; a generation that exists stays (K1)."""
 
     @abstractmethod
-    def reserve(self, key_id: bytes, uses: int) -> int:
-        """Count that many uses in advance, durably, and return the count so far (K2)."""
+    def reserve(self, key_ids: Sequence[bytes], uses: int) -> None:
+        """Count that many uses of each of these keys in advance, durably, all at once (K2)."""
 
     @abstractmethod
     def destroy(self, destruction: Destruction) -> None:

@@ -41,7 +41,8 @@ S32  Waiting for events returns as soon as there is one, and no later than the t
 Sweeping, indexing, leases, erasing
 S33  Expiring gives exactly one `expired` event per version, however many sweepers there are.
 S34  Superseded values are evicted, and ended ones tombstoned, only when old enough and known to the index.
-S35  Purging removes only versions that ended long enough ago; a pass can stop after any batch and go on later.
+S35  Purging removes only versions that ended long enough ago, the oldest of a key first, so that no revision is
+     given twice; a pass can stop after any batch and go on later.
 S36  A version to be indexed is pending from its commit until marked, and again from its end until marked.
 S37  A mark applies only if the version is still as it was read; otherwise it stays pending.
 S38  At most one holder has a lease at a time; each new holder gets a larger fence.

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from recollect.backends.keyring.master import FileMasterKeys
 from recollect.domain.address import Address, subject_of
-from recollect.domain.errors import KeyErased, KeyExhausted, MasterKeyMismatch, SealBroken
+from recollect.domain.errors import KeyErased, MasterKeyMismatch, SealBroken
 from recollect.domain.planning import Erasure
 from recollect.domain.sealing import binding
 from recollect.ports.clock import Clock
@@ -25,7 +25,6 @@ FORMAT = b"\x01"
 _KEY_AT, _NONCE_AT, _TEXT_AT = len(FORMAT), 17, 29
 ROTATE_AT = 1 << 28
 """Uses after which a data key is followed by a new one: the odds of a repeated nonce stay below 2^-40."""
-HARD_STOP = 1 << 32
 BLOCK = 1 << 16
 """Uses that are counted at a time, so that counting costs one small write in many."""
 _CACHED_KEYS = 100_000
@@ -81,14 +80,11 @@ class Envelope:
             return self._keys.destructions(unsettled=True)
 
     def prepare(self, subjects: Iterable[tuple[str, str]]) -> None:
-        """Make sure that these subjects have usable keys, with one write for all that lack one."""
+        """Make sure that these subjects have usable keys: one write for all new ones, one to count all uses."""
         missing = [pair for pair in dict.fromkeys(subjects) if pair not in self._active]
-        if not missing:
-            return
-        with self._lock:
-            made = self._add([(*pair, 1) for pair in missing if self._keys.newest(*pair) is None])
-            for pair in missing:
-                self._activate(pair, made)
+        if missing:
+            with self._lock:
+                self._activate(missing)
 
     def seal(self, tenant: str, address: Address, row_id: bytes, revision: int, field: str, plain: bytes) -> bytes:
         """The field sealed for exactly this place."""
@@ -96,7 +92,8 @@ class Envelope:
         active = self._active.get(pair)
         if active is None or active.left <= 0:
             with self._lock:
-                active = self._activate(pair)
+                self._activate([pair])
+                active = self._active[pair]
         active.left -= 1
         nonce = self._nonce()
         bound = binding(tenant, address, row_id, revision, field, active.id)
@@ -165,25 +162,30 @@ class Envelope:
         bare = WrappedKey(os.urandom(16), tenant, subject, generation, name, b"", self._block)
         return replace(bare, wrapped=_wrap(name, master, bare, AESGCM.generate_key(256)))
 
-    def _activate(self, pair: tuple[str, str], made: frozenset[bytes] = frozenset()) -> _Active:
-        """The key to seal with next, with a block of counted uses; a new generation when the old is used up.
+    def _activate(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Give each subject the key to seal with next, with a block of counted uses.
 
-        A key that was `made` here and now comes with its first block counted for this process.
+        A key that is added here comes with its first block counted. One that another process added, or that
+        was there before, gets a block if it has room, and a new generation after it if not.
         """
-        tenant, subject = pair
-        key = self._keys.newest(tenant, subject)
-        while key is None or key.id not in made:
-            if key is not None and key.reserved + self._block <= self._rotate_at:
-                if self._keys.reserve(key.id, self._block) > HARD_STOP:
-                    raise KeyExhausted(f"the data key of {subject} has sealed too many values")
-                break
-            made = self._add([(tenant, subject, 1 if key is None else key.generation + 1)])
-            key = self._keys.newest(tenant, subject)
-        if len(self._active) >= _CACHED_KEYS:
+        if len(self._active) + len(pairs) > _CACHED_KEYS:
             self._active.clear()
-        active = _Active(key.id, AESGCM(self._unwrap(key)), self._block)
-        self._active[pair] = active
-        return active
+        waiting = list(pairs)
+        while waiting:
+            newest = {pair: self._keys.newest(*pair) for pair in waiting}
+            room = [key for key in newest.values() if key and key.reserved + self._block <= self._rotate_at]
+            if room:
+                self._keys.reserve([key.id for key in room], self._block)
+            usable = {(key.tenant, key.subject): key for key in room}
+            waiting = [pair for pair in waiting if pair not in usable]
+            wanted = [(*pair, 1 if (key := newest[pair]) is None else key.generation + 1) for pair in waiting]
+            made = self._add(wanted)
+            for pair in waiting:
+                if (now := self._keys.newest(*pair)) is not None and now.id in made:
+                    usable[pair] = now
+            for pair, key in usable.items():
+                self._active[pair] = _Active(key.id, AESGCM(self._unwrap(key)), self._block)
+            waiting = [pair for pair in waiting if pair not in usable]
 
     def _add(self, wanted: Sequence[tuple[str, str, int]]) -> frozenset[bytes]:
         """Add keys for (tenant, subject, generation), unless another process was first; return their ids."""

@@ -35,11 +35,11 @@ class MemoryKeyStore(KeyStore):
             if (key.tenant, key.subject, key.generation) not in taken:
                 self._keys[key.id] = key
 
-    def reserve(self, key_id: bytes, uses: int) -> int:
+    def reserve(self, key_ids: Sequence[bytes], uses: int) -> None:
         """Count uses in advance."""
-        key = self._keys[key_id]
-        self._keys[key_id] = replace(key, reserved=key.reserved + uses)
-        return self._keys[key_id].reserved
+        for key_id in key_ids:
+            key = self._keys[key_id]
+            self._keys[key_id] = replace(key, reserved=key.reserved + uses)
 
     def destroy(self, destruction: Destruction) -> None:
         """Forget the subject's keys."""

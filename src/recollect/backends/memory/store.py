@@ -52,7 +52,7 @@ from recollect.domain.verification import Kept, LogChecker
 from recollect.ports.clock import Clock, Ids
 from recollect.ports.keys import Sealer, erasure_of
 from recollect.ports.signals import Signal
-from recollect.ports.store import Lease, Mark, Pending, Progress, Store, Verification
+from recollect.ports.store import Lease, Mark, Pending, Progress, Result, Store, Verification
 
 
 @dataclass(slots=True)
@@ -304,12 +304,20 @@ class MemoryStore(Store):
             return self._trim(stored, retention, now, limit)
         before = due_before(step, retention, now)
         due = [version for version in stored.by_id.values() if _is_due(version, step, before)]
+        if step is Pass.PURGE:
+            due = [version for version in due if self._oldest_first(stored, version, before)]
+            due.sort(key=lambda version: (version.ended_at, version.sequence))
         for version in due[:limit]:
             if step is Pass.PURGE:
                 self._purge(stored, version)
             else:
                 self._empty(stored, version)
         return Swept(len(due[:limit]), len(due) > limit)
+
+    def _oldest_first(self, stored: _Tenant, version: Version, before: Instant | None) -> bool:
+        """True when every older version of the key is due as well."""
+        older = stored.versions[version.address]
+        return all(_is_due(each, Pass.PURGE, before) for each in older[: older.index(version)])
 
     async def _expire(self, tenant: str, stored: _Tenant, now: Instant, limit: int) -> Swept:
         due = [
@@ -429,6 +437,11 @@ class MemoryStore(Store):
         stored.head = after(stored.head, event)
         stored.erasures[erasure.id] = erased
         return erased
+
+    async def aside(self, work: Callable[[], Result]) -> Result:
+        """Run it here: nothing of this store is worth a thread."""
+        self._check_open()
+        return work()
 
     async def close(self) -> None:
         """Refuse everything from now on."""

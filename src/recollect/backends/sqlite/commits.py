@@ -11,7 +11,7 @@ import msgspec
 from recollect.backends.sqlite.writer import Group
 from recollect.domain.address import Address, Namespace, subtree_bounds
 from recollect.domain.attributes import NONE
-from recollect.domain.commits import Commit, Outcome, Receipt
+from recollect.domain.commits import Commit, Receipt
 from recollect.domain.errors import IdempotencyMismatch
 from recollect.domain.instants import Instant
 from recollect.domain.planning import Erased, Erasure, Newest, Plan, addresses_of, after, plan_commit, plan_erasure
@@ -68,8 +68,8 @@ SELECT 1 FROM events WHERE tenant = ?1 AND sequence > ?2 AND (
 _RECEIPT = "SELECT fingerprint, receipt FROM receipts WHERE tenant = ? AND lookup = ?"
 _KEEP_RECEIPT = "INSERT INTO receipts (tenant, lookup, fingerprint, receipt, at) VALUES (?, ?, ?, ?, ?)"
 
-_encode_outcomes = msgspec.msgpack.Encoder().encode
-_decode_outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
+_encode_receipt = msgspec.msgpack.Encoder().encode
+_decode_receipt = msgspec.msgpack.Decoder(Receipt).decode
 
 
 def apply_commit(group: Group, commit: Commit, *, now: Instant, ids: Ids, sealer: Sealer) -> Receipt:
@@ -80,8 +80,8 @@ def apply_commit(group: Group, commit: Commit, *, now: Instant, ids: Ids, sealer
         if known is not None:
             if known[0] != request.fingerprint:
                 raise IdempotencyMismatch("this idempotency key was used for a different request")
-            outcomes = _decode_outcomes(known[1])
-            return Receipt(outcomes, max((outcome.sequence or 0 for outcome in outcomes), default=0), replayed=True)
+            first = _decode_receipt(known[1])
+            return Receipt(first.outcomes, first.head, replayed=True)
     plan = plan_commit(
         commit,
         head=group.head(commit.tenant),
@@ -93,7 +93,7 @@ def apply_commit(group: Group, commit: Commit, *, now: Instant, ids: Ids, sealer
     )
     write_plan(group, commit.tenant, plan)
     if request is not None:
-        kept = _encode_outcomes(plan.receipt.outcomes)
+        kept = _encode_receipt(plan.receipt)
         group.db.execute(_KEEP_RECEIPT, (commit.tenant, request.lookup, request.fingerprint, kept, now))
     return plan.receipt
 
@@ -195,7 +195,7 @@ def write_plan(group: Group, tenant: str, plan: Plan) -> None:
         group.move(tenant, plan.head)
 
 
-_ERASED = "SELECT id, tenant, subject, sequence, hash, at, versions, live FROM erasures WHERE id = ?"
+_ERASED = "SELECT id, tenant, subject, sequence, hash, at, versions, live FROM erasures WHERE tenant = ? AND id = ?"
 _KEEP_ERASED = (
     "INSERT INTO erasures (id, tenant, subject, sequence, hash, at, versions, live) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
@@ -223,7 +223,7 @@ WHERE n IN ({_MINE})
 def apply_erasure(group: Group, erasure: Erasure, *, now: Instant) -> Erased:
     """Empty every version of the subject in all planes, once, and leave the receipt."""
     db = group.db
-    known = next(db.execute(_ERASED, (erasure.id,)), None)
+    known = next(db.execute(_ERASED, (erasure.tenant, erasure.id)), None)
     if known is not None:
         return Erased(*known)
     low, high = subtree_range(erasure.namespace)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Sequence
 
 import msgspec
 
@@ -22,13 +22,13 @@ def filter_sql(asked: Filter) -> tuple[str, list[object]]:
     return "".join(f" AND {clause}" for clause in clauses), bindings
 
 
-@lru_cache(maxsize=4_096)
 def _clause(condition: Condition) -> tuple[str, list[object]]:
     path = f'$."{condition.name}"'
     if condition.operator is Operator.EXISTS:
         wanted = "NOT IN" if condition.operands[0] else "IN"
         return f"coalesce(json_type(policy_attributes, ?), 'null') {wanted} ('null')", [path]
-    if condition.operator in _LITERAL and not any(type(each) in (int, float) for each in condition.operands):
+    plain = not any(type(each) in (int, float) for each in condition.operands)
+    if plain and condition.operator in _LITERAL and len(condition.operands) <= _FEW:
         return _literal(condition, path)
     test, bound = _element_test(condition)
     scalar = test.format(type="json_type(policy_attributes, ?)", value="policy_attributes ->> ?")
@@ -55,14 +55,11 @@ def _literal(condition: Condition, path: str) -> tuple[str, list[object]]:
     name = msgspec.json.encode(condition.name).decode()
     literals = [msgspec.json.encode(operand).decode() for operand in condition.operands]
     scalar = " OR ".join(["instr(policy_attributes, ?)"] * len(literals))
-    element = f"atom IN ({', '.join('?' * len(literals))}) AND type = 'text'"
-    truths = [str(operand).lower() for operand in condition.operands if isinstance(operand, bool)]
-    if truths:
-        element = f"({element}) OR type IN ({', '.join('?' * len(truths))})"
+    test, bound = _element_test(condition)
+    element = test.format(type="type", value="atom")
     some = f"instr(policy_attributes, ?) AND EXISTS (SELECT 1 FROM json_each(policy_attributes, ?) WHERE {element})"
-    texts = [operand if isinstance(operand, str) else None for operand in condition.operands]
     whole = [f"{name}:{literal}" for literal in literals]
-    return f"({scalar} OR ({some}))", [*whole, f"{name}:[", path, *texts, *truths]
+    return f"({scalar} OR ({some}))", [*whole, f"{name}:[", path, *(each for each in bound if each is not _SUBJECT)]
 
 
 _SUBJECT = object()
@@ -76,16 +73,30 @@ def _element_test(condition: Condition) -> tuple[str, list[object]]:
         if condition.instant is not None:
             return f"{{type}} = 'text' AND rfc3339({{value}}) {sign} ?", [_SUBJECT, _SUBJECT, condition.instant]
         return f"{{type}} IN ('integer', 'real') AND {{value}} {sign} ?", [_SUBJECT, _SUBJECT, condition.operands[0]]
+    texts = [operand for operand in condition.operands if isinstance(operand, str)]
+    truths = [str(operand).lower() for operand in condition.operands if isinstance(operand, bool)]
+    numbers = [operand for operand in condition.operands if type(operand) in (int, float)]
     tests: list[str] = []
     bound: list[object] = []
-    for operand in condition.operands:
-        if isinstance(operand, bool):
-            tests.append("{type} = ?")
-            bound += [_SUBJECT, "true" if operand else "false"]
-        elif isinstance(operand, str):
-            tests.append("({type} = 'text' AND {value} = ?)")
-            bound += [_SUBJECT, _SUBJECT, operand]
-        else:
-            tests.append("({type} IN ('integer', 'real') AND {value} = ?)")
-            bound += [_SUBJECT, _SUBJECT, operand]
+    if texts:
+        tests.append(f"({{type}} = 'text' AND {{value}} IN {_one_of(texts)})")
+        bound += [_SUBJECT, _SUBJECT, *_bound(texts)]
+    if numbers:
+        tests.append(f"({{type}} IN ('integer', 'real') AND {{value}} IN {_one_of(numbers)})")
+        bound += [_SUBJECT, _SUBJECT, *_bound(numbers)]
+    if truths:
+        tests.append(f"{{type}} IN {_one_of(truths)}")
+        bound += [_SUBJECT, *_bound(truths)]
     return " OR ".join(tests), bound
+
+
+_FEW = 16
+"""Up to so many choices are bound one by one; more are bound together, since statements have a limit."""
+
+
+def _one_of(choices: Sequence[object]) -> str:
+    return f"({', '.join('?' * len(choices))})" if len(choices) <= _FEW else "(SELECT value FROM json_each(?))"
+
+
+def _bound(choices: Sequence[object]) -> Sequence[object]:
+    return choices if len(choices) <= _FEW else [msgspec.json.encode(choices).decode()]

@@ -67,6 +67,8 @@ def open_connection(options: SqliteOptions, *, writes: bool) -> apsw.Connection:
 
 def _configure(connection: apsw.Connection, options: SqliteOptions, *, writes: bool) -> None:
     connection.set_busy_handler(_patience(options.busy_seconds))
+    # Without this, a statement with an order and bound values is planned anew each time it is run.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     if options.exclusive:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     # SQLite answers with the mode that it kept when it could not change it, and raises nothing.

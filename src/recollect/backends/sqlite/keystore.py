@@ -89,11 +89,11 @@ class SqliteKeyStore(KeyStore):
                 ],
             )
 
-    def reserve(self, key_id: bytes, uses: int) -> int:
-        """Count uses durably before they happen."""
+    def reserve(self, key_ids: Sequence[bytes], uses: int) -> None:
+        """Count uses durably before they happen, in one transaction for all."""
         with self._transaction():
-            sql = "UPDATE keys SET reserved = reserved + ? WHERE id = ? RETURNING reserved"
-            return int(self._db.execute(sql, (uses, key_id)).get)
+            sql = "UPDATE keys SET reserved = reserved + ? WHERE id = ?"
+            self._db.executemany(sql, [(uses, key_id) for key_id in key_ids])
 
     def destroy(self, destruction: Destruction) -> None:
         """Delete and overwrite the subject's keys, remember it, and empty the write-ahead log."""

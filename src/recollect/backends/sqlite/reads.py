@@ -16,7 +16,6 @@ from recollect.domain.errors import KeyErased
 from recollect.domain.instants import Instant
 from recollect.domain.planning import ATTRIBUTES, VALUE
 from recollect.domain.queries import (
-    ANY,
     Find,
     NamespaceQuery,
     Order,
@@ -220,7 +219,7 @@ def namespaces(db: apsw.Connection, tenant: str, query: NamespaceQuery, now: Ins
     """Namespaces with a live row, by jumping from each to the next in the index."""
     low, high = subtree_range(query.within)
     found = (decode_namespace(encoded) for (encoded,) in db.execute(_WALK, (tenant, query.plane, low, high, now)))
-    if query.suffix or ANY in query.prefix:
+    if query.suffix or query.prefix != query.within.segments:
         found = (each for each in found if matches_patterns(each.segments, query.prefix, query.suffix))
     if query.max_depth is not None:
         depth = query.max_depth

@@ -84,14 +84,15 @@ CREATE TABLE receipts (
 CREATE INDEX receipts_at ON receipts (tenant, at);
 
 CREATE TABLE erasures (
-    id       BLOB PRIMARY KEY,
     tenant   TEXT NOT NULL,
+    id       BLOB NOT NULL,
     subject  TEXT NOT NULL,
     sequence INTEGER NOT NULL,
     hash     BLOB NOT NULL,
     at       INTEGER NOT NULL,
     versions INTEGER NOT NULL,
-    live     INTEGER NOT NULL
+    live     INTEGER NOT NULL,
+    PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE leases (

@@ -21,6 +21,7 @@ from recollect.backends.sqlite import commits, log, reads, upkeep
 from recollect.backends.sqlite.connections import ReaderPool, translated, translating
 from recollect.backends.sqlite.options import SqliteOptions
 from recollect.backends.sqlite.schema import check_engine, migrate
+from recollect.backends.sqlite.turns import Turns
 from recollect.backends.sqlite.writer import Group, Job, Writer
 from recollect.domain.address import Address, subject_of
 from recollect.domain.commits import Commit, Put, Receipt, checked_commit
@@ -66,6 +67,7 @@ class SqliteStore(Store):
                 raise
         self._pool = ReaderPool(options)
         self._threads = ThreadPoolExecutor(options.readers, thread_name_prefix="recollect-reader")
+        self._turns = Turns(self._threads, self._asked)
         self._writer.start()
 
     # -- writing
@@ -97,11 +99,11 @@ class SqliteStore(Store):
 
     async def get(self, tenant: str, address: Address, *, as_of: Instant | None = None) -> Row | None:
         """The live version at an address, or the one that was live at a moment."""
-        return await self._read(self._reader.get, tenant, address, self._clock(), as_of)
+        return await self._glance(self._reader.get, tenant, address, self._clock(), as_of)
 
     async def get_by_id(self, tenant: str, row_id: bytes) -> Row | None:
         """A version by its id."""
-        return await self._read(self._reader.get_by_id, tenant, row_id)
+        return await self._glance(self._reader.get_by_id, tenant, row_id)
 
     async def find(self, tenant: str, query: Find) -> Page:
         """Live rows in a scope."""
@@ -125,7 +127,7 @@ class SqliteStore(Store):
 
     async def head(self, tenant: str) -> Head:
         """Where the tenant's log ends."""
-        return await self._read(log.head, tenant)
+        return await self._glance(log.head, tenant)
 
     async def events(self, tenant: str, query: EventQuery) -> EventPage:
         """A page of the log."""
@@ -188,6 +190,8 @@ class SqliteStore(Store):
 
     async def aside(self, work: Callable[[], Result]) -> Result:
         """Run blocking work on a reader's thread, or here when the caller is a plain thread."""
+        if self._closed:
+            raise StoreClosed("the store was closed")
         if self._direct:
             return work()
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
@@ -241,7 +245,14 @@ class SqliteStore(Store):
             return self._asked(ask, arguments)
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._asked, ask, arguments)
 
-    def _asked(self, ask: Callable[..., Result], arguments: tuple[Any, ...]) -> Result:
+    async def _glance(self, ask: Callable[..., Result], *arguments: Any) -> Result:
+        """A read of a few microseconds: on an event loop, those of one turn share a thread."""
+        if self._direct or self._closed or self._options.exclusive:
+            return await self._read(ask, *arguments)
+        result: Result = await self._turns.ask(lambda db: ask(db, *arguments))
+        return result
+
+    def _asked(self, ask: Callable[..., Result], arguments: tuple[Any, ...] = ()) -> Result:
         try:
             db = self._pool.take()
             try:

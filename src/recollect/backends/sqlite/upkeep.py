@@ -29,8 +29,15 @@ WHERE tenant = ? AND end_reason IN ({marks}) AND ended_at IS NOT NULL AND ended_
     AND index_state <> 'pending' LIMIT ?
 """
 _EMPTY = """
-SELECT n, sequence FROM versions INDEXED BY versions_empty
-WHERE tenant = ? AND ended_at IS NOT NULL AND ended_at <= ? AND value IS NULL AND index_state <> 'pending' LIMIT ?
+SELECT n, sequence FROM versions v INDEXED BY versions_empty
+WHERE tenant = ? AND ended_at IS NOT NULL AND ended_at <= ? AND value IS NULL AND index_state <> 'pending'
+    AND NOT EXISTS (
+        SELECT 1 FROM versions p INDEXED BY versions_past
+        WHERE p.tenant = v.tenant AND p.plane = v.plane AND p.namespace = v.namespace AND p.key = v.key
+            AND p.revision < v.revision AND p.ended_at IS NOT NULL
+            AND (p.value IS NOT NULL OR p.index_state = 'pending')
+    )
+ORDER BY ended_at, n LIMIT ?
 """
 _EMPTY_IT = f"UPDATE versions SET value = NULL, attributes = NULL, policy_attributes = '{NONE}' WHERE n = ?"
 _NOTE_KEPT = "UPDATE events SET kept = ? WHERE tenant = ? AND sequence = ?"
