@@ -250,15 +250,16 @@ class MemoryStore(Store):
         stored = self._tenant(tenant)
         head = stored.head
         check_reach(query.after, head)
-        entries: list[Entry] = []
-        for event in stored.log[query.after - head.trimmed :]:
-            if len(entries) == query.limit:
-                return EventPage(entries, entries[-1].event.sequence, head.sequence)
-            if selects(query, event):
-                opened = query.values and event.kind in (EventKind.ADD, EventKind.UPDATE)
-                version = stored.by_id.get(event.row_id) if opened else None
-                entries.append(Entry(event, None if version is None else self._opened(tenant, version)))
-        return EventPage(entries, max(head.sequence, query.after), head.sequence)
+        chosen = [event for event in stored.log[query.after - head.trimmed :] if selects(query, event)]
+        entries = [self._entry(tenant, stored, event, values=query.values) for event in chosen[: query.limit]]
+        if len(chosen) > query.limit:
+            return EventPage(entries, entries[-1].event.sequence, head.sequence)
+        return EventPage(entries, head.sequence, head.sequence)
+
+    def _entry(self, tenant: str, stored: _Tenant, event: Event, *, values: bool) -> Entry:
+        opened = values and event.kind in (EventKind.ADD, EventKind.UPDATE)
+        version = stored.by_id.get(event.row_id) if opened else None
+        return Entry(event, None if version is None else self._opened(tenant, version))
 
     async def wait(self, tenant: str, after: int, seconds: float) -> bool:
         """Wait until the log has grown."""
@@ -306,7 +307,7 @@ class MemoryStore(Store):
         due = [version for version in stored.by_id.values() if _is_due(version, step, before)]
         if step is Pass.PURGE:
             due = [version for version in due if self._oldest_first(stored, version, before)]
-            due.sort(key=lambda version: (version.ended_at, version.sequence))
+        due.sort(key=lambda version: (version.ended_at, version.sequence))
         for version in due[:limit]:
             if step is Pass.PURGE:
                 self._purge(stored, version)
@@ -321,12 +322,13 @@ class MemoryStore(Store):
 
     async def _expire(self, tenant: str, stored: _Tenant, now: Instant, limit: int) -> Swept:
         due = [
-            version.address
+            version
             for version in stored.by_id.values()
             if version.ended_at is None and is_expired(version.expires_at, now)
         ]
+        due.sort(key=lambda version: (version.expires_at, version.sequence))
         if due:
-            await self.commit(expire_commit(tenant, due[:limit]))
+            await self.commit(expire_commit(tenant, [version.address for version in due[:limit]]))
         return Swept(len(due[:limit]), len(due) > limit)
 
     def _empty(self, stored: _Tenant, version: Version) -> None:

@@ -21,12 +21,13 @@ from recollect.ports.store import Lease, Mark
 
 _EXPIRED = """
 SELECT plane, namespace, key FROM versions INDEXED BY versions_expiring
-WHERE tenant = ? AND ended_at IS NULL AND expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?
+WHERE tenant = ? AND ended_at IS NULL AND expires_at IS NOT NULL AND expires_at <= ?
+ORDER BY expires_at, n LIMIT ?
 """
 _FULL = """
 SELECT n, sequence FROM versions INDEXED BY versions_ended
 WHERE tenant = ? AND end_reason IN ({marks}) AND ended_at IS NOT NULL AND ended_at <= ? AND value IS NOT NULL
-    AND index_state <> 'pending' LIMIT ?
+    AND index_state <> 'pending' ORDER BY ended_at, n LIMIT ?
 """
 _EMPTY = """
 SELECT n, sequence FROM versions v INDEXED BY versions_empty
