@@ -52,8 +52,14 @@ class Settings:
         for each in fields(self):
             if each.name.startswith("keep_") and getattr(self, each.name) is not None:
                 self._check_whole(each.name, 0, 1 << 40)
+        if isinstance(self.busy_seconds, bool) or not isinstance(self.busy_seconds, int | float):
+            raise InvalidSetting(f"busy_seconds must be a number, not {type(self.busy_seconds).__name__}")
         if not 0 < self.busy_seconds <= 3_600:
             raise InvalidSetting(f"busy_seconds must be above 0 and at most 3600, not {self.busy_seconds!r}")
+        for name in ("master_key_command", "previous_master_key_command"):
+            command = getattr(self, name)
+            if command is not None and (not isinstance(command, str) or not command.strip()):
+                raise InvalidSetting(f"{name} must be a command to run, not {type(command).__name__}")
 
     def _check_whole(self, name: str, low: int, high: int) -> None:
         value = getattr(self, name)

@@ -14,9 +14,11 @@ from typing import Any
 
 from recollect.backends.keyring import CommandMasterKeys, Envelope, FileMasterKeys
 from recollect.backends.memory import MemoryKeyStore, MemoryStore
-from recollect.backends.sqlite import SqliteKeyStore, SqliteOptions, SqliteStore
+from recollect.backends.sqlite import SqliteKeyStore, SqliteOptions, SqliteStore, check_ours
 from recollect.config import Settings
-from recollect.domain.errors import InvalidSetting, KeyStoreMissing, NotAStore, StoreUnavailable
+from recollect.domain.address import checked_tenant
+from recollect.domain.commits import checked_actor
+from recollect.domain.errors import InvalidSetting, KeyStoreMissing, MasterKeyMissing, NotAStore, StoreUnavailable
 from recollect.domain.identity import RANDOM_BYTES, uuid7
 from recollect.domain.instants import Instant
 from recollect.ports.clock import Clock, Ids
@@ -116,6 +118,7 @@ def restore(backup: str | Path, target: str | Path, *, keys: str | Path, setting
         old_keys = old_keys / KEYS_FOLDER
     if not (old_keys / WRAPPED_KEYS_FILE).is_file():
         raise InvalidSetting(f"{keys} holds no keys; give the data directory, or its '{KEYS_FOLDER}' folder")
+    _make_folder(folder)
     _make_folder(folder / KEYS_FOLDER)
     wrapped = SqliteKeyStore(SqliteOptions(old_keys / WRAPPED_KEYS_FILE))
     try:
@@ -132,6 +135,8 @@ def restore(backup: str | Path, target: str | Path, *, keys: str | Path, setting
 def _compose(
     path: str | Path, tenant: str, actor: str, settings: Settings, clock: Clock, ids: Ids, *, direct: bool
 ) -> Memories:
+    checked_tenant(tenant)
+    checked_actor(actor)
     if str(path) == IN_MEMORY:
         keyring = Envelope(MemoryKeyStore(), _Ephemeral(), clock)
         store: Store = MemoryStore(clock=clock, ids=ids, sealer=keyring, direct=direct)
@@ -152,6 +157,10 @@ def _compose(
 def _open_folder(folder: Path, settings: Settings, clock: Clock, ids: Ids, *, direct: bool) -> tuple[Store, Envelope]:
     data = folder / DATA_FILE
     known = data.exists()
+    if known:
+        check_ours(data)
+        if settings.master_key_command is None and not (folder / KEYS_FOLDER / MASTER_KEY_FILE).exists():
+            raise MasterKeyMissing(f"there is no master key at {folder / KEYS_FOLDER / MASTER_KEY_FILE}")
     try:
         _make_folder(folder)
         _make_folder(folder / KEYS_FOLDER)

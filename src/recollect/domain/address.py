@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import quote, unquote
@@ -12,7 +12,7 @@ import msgspec
 
 from recollect.domain.errors import InvalidKey, InvalidNamespace, InvalidTenant
 from recollect.domain.reasons import Plane
-from recollect.domain.text import flaw_in
+from recollect.domain.text import flaw_in, shown
 
 MAX_DEPTH = 10
 """How many segments a namespace may have, unless a setting says otherwise."""
@@ -69,6 +69,8 @@ def namespace(segments: Iterable[str], max_depth: int = MAX_DEPTH) -> Namespace:
     if isinstance(segments, str | bytes):
         raise InvalidNamespace(f"a namespace is a list of segments; write ({segments!r},) instead of {segments!r}")
     if type(segments) is not tuple:
+        if isinstance(segments, Set | Mapping):
+            raise InvalidNamespace(f"a namespace is a list of segments in their order, not {type(segments).__name__}")
         try:
             segments = tuple(segments)
         except TypeError:
@@ -145,11 +147,10 @@ def checked_key(key: object) -> str:
     return key
 
 
-@lru_cache(maxsize=4_096)
-def checked_tenant(tenant: str) -> str:
+def checked_tenant(tenant: object) -> str:
     """The tenant's name itself, refused when it is not a plain name."""
     if not isinstance(tenant, str) or not _TENANT.fullmatch(tenant):
-        raise InvalidTenant(f"{tenant!r} is not a usable tenant name")
+        raise InvalidTenant(f"{shown(tenant)} is not a usable tenant name")
     return tenant
 
 

@@ -46,7 +46,7 @@ def encode_attributes(attributes: Mapping[str, object] | None) -> str:
                 checked_scalar(element, f"attribute {name!r}", InvalidAttributes)
         elif value is not None:
             checked_scalar(value, f"attribute {name!r}", InvalidAttributes)
-    text = msgspec.json.encode(attributes, order="sorted")
+    text = msgspec.json.encode(dict(attributes), order="sorted")
     if len(text) > MAX_BYTES:
         raise InvalidAttributes(f"policy attributes have {len(text):,} bytes; at most {MAX_BYTES:,} are allowed")
     return text.decode()
@@ -71,17 +71,17 @@ def _is_name(name: str) -> bool:
 
 def checked_scalar(value: object, where: str, error: type[InvalidInput]) -> type_of_scalar:
     """The scalar itself, refused when engines would not compare it alike."""
-    if isinstance(value, str):
+    if type(value) is str:
         if flaw := flaw_in(value):
             raise error(f"{where} {flaw}")
         return value
-    if isinstance(value, bool):
+    if type(value) is bool:
         return value
-    if isinstance(value, int):
+    if type(value) is int:
         if not _SMALLEST <= value <= _LARGEST:
             raise error(f"{where} has an integer that does not fit in 64 bits")
         return value
-    if isinstance(value, float):
+    if type(value) is float:
         if not isfinite(value):
             raise error(f"{where} has {value}, which JSON cannot express")
         return value

@@ -20,11 +20,12 @@ from recollect.domain.attributes import NONE
 from recollect.domain.errors import InvalidCommit, InvalidExpiry, RevisionConflict
 from recollect.domain.instants import Instant
 from recollect.domain.reasons import EventKind, Plane
-from recollect.domain.text import flaw_in
+from recollect.domain.text import flaw_in, shown
 
 MAX_OPERATIONS = 1_000
 MAX_COMMIT_BYTES = 64 << 20
 MAX_IDEMPOTENCY_KEY = 255
+MAX_ACTOR = 255
 
 
 class Put(msgspec.Struct, frozen=True):
@@ -130,12 +131,19 @@ def checked_commit(commit: Commit) -> Commit:
     return commit
 
 
+def checked_actor(actor: object) -> str:
+    """The name of who asks, refused when the log could not carry it exactly."""
+    if not isinstance(actor, str) or len(actor) > MAX_ACTOR or flaw_in(actor):
+        raise InvalidCommit(f"an actor is text of at most {MAX_ACTOR} characters, without NUL or lone surrogates")
+    return actor
+
+
 def checked_revision(revision: object) -> int | None:
     """The expected revision itself, refused when no key could ever have it."""
     if revision is None:
         return None
     if isinstance(revision, bool) or not isinstance(revision, int) or not 0 <= revision < 1 << 63:
-        raise InvalidCommit(f"an expected revision is a whole number from 0, not {revision!r}")
+        raise InvalidCommit(f"an expected revision is a whole number from 0, not {shown(revision)}")
     return revision
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import NewType
 
 from recollect.domain.errors import InvalidExpiry
+from recollect.domain.text import shown
 
 Instant = NewType("Instant", int)
 
+_RFC3339 = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 LAST = Instant((datetime.max.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND)
@@ -17,7 +22,7 @@ LAST = Instant((datetime.max.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND)
 
 def instant_of(moment: datetime) -> Instant:
     """The instant of an aware datetime."""
-    if moment.tzinfo is None:
+    if moment.utcoffset() is None:
         raise InvalidExpiry(f"{moment.isoformat()} has no time zone; use an aware datetime, e.g. datetime.now(UTC)")
     return Instant((moment - EPOCH) // _MICROSECOND)
 
@@ -29,7 +34,7 @@ def datetime_of(instant: Instant) -> datetime:
 
 def parse_rfc3339(text: str) -> Instant | None:
     """The instant that an RFC 3339 timestamp names, or None when the text is not one."""
-    if len(text) < 20 or text[10] not in "Tt ":
+    if not _RFC3339.fullmatch(text):
         return None
     try:
         moment = datetime.fromisoformat(text.upper())
@@ -43,7 +48,7 @@ def later(now: Instant, ttl_seconds: float) -> Instant:
     if isinstance(ttl_seconds, bool) or not isinstance(ttl_seconds, int | float):
         raise InvalidExpiry(f"a time to live is a number of seconds, not {type(ttl_seconds).__name__}")
     if not 0 < ttl_seconds <= 1e12:
-        raise InvalidExpiry(f"a time to live must be above 0 and at most 1e12 seconds, not {ttl_seconds!r}")
+        raise InvalidExpiry(f"a time to live must be above 0 and at most 1e12 seconds, not {shown(ttl_seconds)}")
     return checked_expiry(Instant(now + max(1, round(ttl_seconds * 1_000_000))))
 
 

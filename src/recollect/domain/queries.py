@@ -18,7 +18,7 @@ from recollect.domain.filters import EVERYTHING, Filter
 from recollect.domain.instants import Instant
 from recollect.domain.reasons import EventKind, Plane
 from recollect.domain.rows import Row
-from recollect.domain.text import flaw_in
+from recollect.domain.text import flaw_in, shown
 
 MAX_LIMIT = 1_000
 MAX_OFFSET = 1_000_000
@@ -106,14 +106,14 @@ class EventPage:
 def checked_limit(limit: object, most: int = MAX_LIMIT) -> int:
     """The limit itself, refused outside of 1 to `most`."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= most:
-        raise InvalidQuery(f"a limit is a whole number from 1 to {most:,}, not {limit!r}")
+        raise InvalidQuery(f"a limit is a whole number from 1 to {most:,}, not {shown(limit)}")
     return limit
 
 
 def checked_offset(offset: object) -> int:
     """The offset itself, refused below 0 or beyond the most that is served."""
     if isinstance(offset, bool) or not isinstance(offset, int) or not 0 <= offset <= MAX_OFFSET:
-        raise InvalidQuery(f"an offset is a whole number from 0 to {MAX_OFFSET:,}, not {offset!r}")
+        raise InvalidQuery(f"an offset is a whole number from 0 to {MAX_OFFSET:,}, not {shown(offset)}")
     return offset
 
 
@@ -122,7 +122,7 @@ def checked_depth(depth: object) -> int | None:
     if depth is None:
         return None
     if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= DEPTH_CEILING:
-        raise InvalidQuery(f"max_depth is a whole number from 0 to {DEPTH_CEILING}, not {depth!r}")
+        raise InvalidQuery(f"max_depth is a whole number from 0 to {DEPTH_CEILING}, not {shown(depth)}")
     return depth or None
 
 
@@ -207,7 +207,10 @@ def _opened_cursor(cursor: object) -> list[object]:
     check, text = raw[:4], raw[4:]
     if binascii.crc32(text).to_bytes(4) != check or urlsafe_b64encode(raw).rstrip(b"=").decode() != cursor:
         raise InvalidCursor("the cursor was altered; start again without one")
-    parts = msgspec.json.decode(text)
+    try:
+        parts = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        raise InvalidCursor("the cursor was altered; start again without one") from None
     return parts if isinstance(parts, list) else []
 
 

@@ -35,7 +35,8 @@ def encode_value(value: object, what: str = "value", error: type[InvalidInput] =
         exact = _decode_stored(encoded) == value
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
         encoded, exact = b"", False
-    if not exact or b"\\u0000" in encoded or encoded.count(b"{") + encoded.count(b"[") > MAX_LEVELS:
+    odd = b"\\u0000" in encoded or encoded.count(b",") >= MAX_NODES
+    if odd or not exact or encoded.count(b"{") + encoded.count(b"[") > MAX_LEVELS:
         _inspect(value, what, error)
         if not exact:
             raise error(f"the {what} cannot be written as JSON and read back as it is")
@@ -46,6 +47,8 @@ def encode_value(value: object, what: str = "value", error: type[InvalidInput] =
 
 def decode_value(text: bytes | str, what: str = "value", error: type[InvalidInput] = InvalidValue) -> type_of_json:
     """The object that this JSON text from outside says, refused where parsers would disagree about it."""
+    if not isinstance(text, str | bytes | bytearray):
+        raise error(f"the {what} is JSON text, not {type(text).__name__}")
     if len(text) > MAX_BYTES:
         raise error(f"the {what} has {len(text):,} bytes; at most {MAX_BYTES:,} are allowed")
 

@@ -12,6 +12,7 @@ from enum import IntEnum
 from recollect.domain.address import Address, in_subtree
 from recollect.domain.attributes import NONE
 from recollect.domain.events import Event, Head, rehash, version_digest
+from recollect.domain.instants import Instant
 from recollect.domain.planning import Version
 from recollect.domain.reasons import EndReason, EventKind, Finding
 
@@ -56,6 +57,8 @@ class LogChecker:
         self._met_expected = expected is None
         self._purged: dict[Address, int] = {}
         """Keys whose newest version so far was purged: an end must follow, since live versions never are."""
+        self._created: dict[Address, Instant] = {}
+        """When each live key was created: an emptied version no longer has contents that its digest could vouch for."""
         self.events = 0
         self.versions = 0
         self.problems: list[Problem] = []
@@ -84,12 +87,26 @@ class LogChecker:
             if event.hash != self._expected[1]:
                 self._found(Finding.HEAD_MISMATCH, event.sequence, "is not the event that was noted elsewhere")
         self._sequence, self._hash = event.sequence, event.hash
+        self._follow_creations(event)
         if event.kind in (EventKind.ADD, EventKind.UPDATE):
             self._opened(event, kept, version)
-        elif event.kind in _ENDS and version is not None:
+            return
+        if kept is not Kept.WHOLE:
+            self._found(Finding.EVENT_ALTERED, event.sequence, "opened no version that could be gone")
+        if event.kind in _ENDS and version is not None:
             told = (version.ended_sequence, version.ended_at, version.end_reason, version.revision, version.address)
             if told != (event.sequence, event.at, _ENDS[event.kind], event.revision, event.address):
                 self._found(Finding.ENDING_MISMATCH, event.sequence, "ended a version that does not say so")
+
+    def _follow_creations(self, event: Event) -> None:
+        if event.kind is EventKind.ADD:
+            self._created[event.address] = event.at
+        elif event.kind is EventKind.ERASED:
+            below = event.address.namespace.encoded
+            for address in [each for each in self._created if in_subtree(below, each.namespace.encoded)]:
+                del self._created[address]
+        elif event.kind in _ENDS:
+            self._created.pop(event.address, None)
 
     def _follow_purges(self, event: Event, kept: Kept) -> None:
         if event.kind is EventKind.ERASED:
@@ -115,7 +132,8 @@ class LogChecker:
             return
         if version.value is None:
             emptied = version.attributes is None and version.policy_attributes == NONE and version.ended_at is not None
-            if kept is not Kept.EMPTIED or not emptied:
+            created_at = self._created.get(event.address, version.created_at)
+            if kept is not Kept.EMPTIED or not emptied or version.created_at != created_at:
                 self._found(Finding.VERSION_ALTERED, event.sequence, "recorded a value that is gone")
         elif kept is not Kept.WHOLE or event.digest != version_digest(
             version.value, version.attributes, version.policy_attributes, version.created_at, version.expires_at

@@ -68,6 +68,10 @@ class KeyStore(ABC):
         """The key that new values of the subject are to be sealed with."""
 
     @abstractmethod
+    def masters(self) -> Sequence[str]:
+        """The names of the master keys that wrap what is kept."""
+
+    @abstractmethod
     def by_id(self, key_id: bytes) -> WrappedKey | None:
         """The key of that id, or None when there is none any more."""
 

@@ -5,6 +5,7 @@ This is the store's own door for code in the same process; every other door call
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -23,8 +24,8 @@ from recollect.domain.address import (
     scope,
 )
 from recollect.domain.attributes import encode_attributes
-from recollect.domain.commits import Commit, Delete, Operation, Put, checked_revision, idempotency
-from recollect.domain.errors import InvalidAttributes, InvalidCommit, InvalidExpiry, InvalidQuery
+from recollect.domain.commits import Commit, Delete, Operation, Put, checked_actor, checked_revision, idempotency
+from recollect.domain.errors import InvalidAttributes, InvalidCommit, InvalidExpiry, InvalidQuery, InvalidSetting
 from recollect.domain.filters import parse_filter
 from recollect.domain.instants import Instant, checked_expiry, instant_of, later
 from recollect.domain.planning import Erasure
@@ -44,6 +45,7 @@ from recollect.domain.queries import (
 from recollect.domain.reasons import EventKind, Plane
 from recollect.domain.retention import Pass, Retention
 from recollect.domain.rows import Item
+from recollect.domain.text import shown
 from recollect.domain.values import encode_value
 from recollect.ports.clock import Clock, Ids
 from recollect.ports.keys import Keyring, erasure_of
@@ -51,6 +53,7 @@ from recollect.ports.store import Progress, Store, Verification
 from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, MemoryEvent, PutOp, Sweep, Written
 
 MAX_WAIT_SECONDS = 60.0
+_HEAD = re.compile(r"([0-9]{1,19}):([0-9a-f]{64})")
 _ITEMS = frozenset({Plane.ITEM})
 
 
@@ -74,7 +77,7 @@ class Memories:
         self._clock = clock
         self._ids = ids
         self._tenant = checked_tenant(tenant)
-        self._actor = actor
+        self._actor = checked_actor(actor)
         self._max_depth = max_depth
         self._retention = retention or Retention()
 
@@ -131,6 +134,8 @@ class Memories:
         self, operations: Iterable[PutOp | DeleteOp], *, idempotency_key: str | None = None
     ) -> list[Written]:
         """Carry out up to 1,000 operations at once: all of them or none."""
+        if not isinstance(operations, Iterable):
+            raise InvalidCommit(f"a batch is a list of operations, not {type(operations).__name__}")
         planned = tuple(self._operation(operation) for operation in operations)
         request = None if idempotency_key is None else idempotency(idempotency_key, self._actor, planned)
         receipt = await self._store.commit(Commit(self._tenant, planned, (), self._actor, request))
@@ -247,12 +252,12 @@ class Memories:
         """
         position = (await self._store.head(self._tenant)).trimmed if after is None else parse_event_cursor(after)
         if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= MAX_WAIT_SECONDS:
-            raise InvalidQuery(f"wait is a number of seconds from 0 to {MAX_WAIT_SECONDS:.0f}, not {wait!r}")
+            raise InvalidQuery(f"wait is a number of seconds from 0 to {MAX_WAIT_SECONDS:.0f}, not {shown(wait)}")
         query = EventQuery(
             position,
             scope(namespace_prefix, self._max_depth),
             _ITEMS,
-            None if kinds is None else frozenset(_kind(kind) for kind in kinds),
+            None if kinds is None else _kinds(kinds),
             None if since is None else _moment(since),
             None if until is None else _moment(until),
             checked_limit(limit),
@@ -307,7 +312,7 @@ class Memories:
 
     async def backup(self, target: str | Path, *, progress: Progress | None = None) -> None:
         """Write a consistent copy of the data to a new file. Keys are not in it: keep those apart."""
-        await self._store.backup(Path(target), progress)
+        await self._store.backup(_path(target), progress)
 
     # -- opening and closing
 
@@ -328,6 +333,12 @@ class Memories:
         return Address(Plane.ITEM, namespace(segments, self._max_depth), checked_key(key))
 
 
+def _path(target: object) -> Path:
+    if not isinstance(target, str | Path) or "\x00" in str(target):
+        raise InvalidSetting(f"{shown(target)} is not the path of a file")
+    return Path(target)
+
+
 def _seconds(ttl: object) -> float:
     return ttl.total_seconds() if isinstance(ttl, timedelta) else ttl  # type: ignore[return-value] # checked by later
 
@@ -345,6 +356,12 @@ def _order(order: object) -> Order:
         raise InvalidQuery(f"{order!r} is not an order; use one of {', '.join(Order)}") from None
 
 
+def _kinds(kinds: object) -> frozenset[EventKind]:
+    if not isinstance(kinds, Iterable):
+        raise InvalidQuery(f"kinds are a list of kinds of events, not {type(kinds).__name__}")
+    return frozenset(_kind(kind) for kind in kinds)
+
+
 def _kind(kind: object) -> EventKind:
     try:
         return EventKind(kind)  # type: ignore[arg-type] # what is no kind raises ValueError
@@ -353,8 +370,7 @@ def _kind(kind: object) -> EventKind:
 
 
 def _head(text: str) -> tuple[int, bytes]:
-    sequence, _, hashed = text.partition(":") if isinstance(text, str) else ("", "", "")
-    try:
-        return int(sequence), bytes.fromhex(hashed)
-    except ValueError:
-        raise InvalidQuery("a head is text that `head` gave, like 17:9f86d0…") from None
+    found = _HEAD.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise InvalidQuery("a head is text that `head` gave, like 17:9f86d0…")
+    return int(found[1]), bytes.fromhex(found[2])

@@ -23,6 +23,7 @@ from recollect.ports.keys import Destruction, KeyStore, MasterKeys, WrappedKey
 
 FORMAT = b"\x01"
 _KEY_AT, _NONCE_AT, _TEXT_AT = len(FORMAT), 17, 29
+_SHORTEST = _TEXT_AT + 16
 ROTATE_AT = 1 << 28
 """Uses after which a data key is followed by a new one: the odds of a repeated nonce stay below 2^-40."""
 BLOCK = 1 << 16
@@ -65,6 +66,9 @@ class Envelope:
         self._epoch = keys.epoch()
         self._nonces = b""
         self._next_nonce = 0
+        for name in keys.masters():
+            if master.named(name) is None:
+                raise MasterKeyMismatch(f"the data keys were wrapped with master key {name}, which is not at hand")
 
     # -- sealing
 
@@ -101,10 +105,12 @@ class Envelope:
 
     def open(self, tenant: str, address: Address, row_id: bytes, revision: int, field: str, sealed: bytes) -> bytes:
         """The field opened; refused when it was altered or is not in its place."""
+        if len(sealed) < _SHORTEST or sealed[0] != FORMAT[0]:
+            raise SealBroken(f"the {field} of {address.namespace} · {address.key} is not a sealed field")
         key_id = sealed[_KEY_AT:_NONCE_AT]
         cipher = self._opening.get(key_id)
         if cipher is None:
-            cipher = self._cipher(sealed, tenant, address, field)
+            cipher = self._cipher(key_id, tenant, address)
         try:
             return cipher.decrypt(
                 sealed[_NONCE_AT:_TEXT_AT], sealed[_TEXT_AT:], binding(tenant, address, row_id, revision, field, key_id)
@@ -199,10 +205,7 @@ class Envelope:
             self._keys.add(make)
         return frozenset(key.id for key in made)
 
-    def _cipher(self, sealed: bytes, tenant: str, address: Address, field: str) -> AESGCM:
-        if sealed[:_KEY_AT] != FORMAT or len(sealed) < _TEXT_AT:
-            raise SealBroken(f"the {field} of {address.namespace} · {address.key} is not a sealed field")
-        key_id = sealed[_KEY_AT:_NONCE_AT]
+    def _cipher(self, key_id: bytes, tenant: str, address: Address) -> AESGCM:
         with self._lock:
             key = self._keys.by_id(key_id)
             if key is None:

@@ -24,6 +24,10 @@ class MemoryKeyStore(KeyStore):
         mine = [key for key in self._keys.values() if (key.tenant, key.subject) == (tenant, subject)]
         return max(mine, key=lambda key: key.generation, default=None)
 
+    def masters(self) -> Sequence[str]:
+        """The names of the master keys that wrap what is kept."""
+        return sorted({key.master for key in self._keys.values()})
+
     def by_id(self, key_id: bytes) -> WrappedKey | None:
         """The key of that id."""
         return self._keys.get(key_id)

@@ -231,14 +231,9 @@ def apply_erasure(group: Group, erasure: Erasure, *, now: Instant) -> Erased:
     counts = [next(db.execute(_COUNT, place)) for place in places]
     versions, live = sum(int(count[0]) for count in counts), sum(int(count[1]) for count in counts)
     event, erased = plan_erasure(erasure, head=group.head(erasure.tenant), versions=versions, live=live, now=now)
-    # What is plain in the rows (policy attributes) must not linger in freed space either.
-    db.execute("PRAGMA secure_delete = ON")
-    try:
-        for place in places:
-            db.execute(_NOTE_EMPTIED, place)
-            db.execute(_EMPTY, (*place, event.at, event.sequence))
-    finally:
-        db.execute("PRAGMA secure_delete = OFF")
+    for place in places:
+        db.execute(_NOTE_EMPTIED, place)
+        db.execute(_EMPTY, (*place, event.at, event.sequence))
     plan = Plan(after(group.head(erasure.tenant), event), events=[event])
     write_plan(group, erasure.tenant, plan)
     db.execute(

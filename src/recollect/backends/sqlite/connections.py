@@ -77,6 +77,8 @@ def _configure(connection: apsw.Connection, options: SqliteOptions, *, writes: b
     connection.execute(f"PRAGMA synchronous = {options.synchronous}")
     connection.execute("PRAGMA foreign_keys = OFF; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY")
     if writes:
+        # Rows move when pages split, long before anybody is erased: what they leave behind is overwritten at once.
+        connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA cache_size = -{options.cache_kib}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {options.checkpoint_pages}")
     else:
@@ -131,6 +133,11 @@ class ReaderPool:
     def give_back(self, connection: apsw.Connection) -> None:
         """Let others use it."""
         self._idle.append(connection)
+
+    def discard(self, connection: apsw.Connection) -> None:
+        """Close one that may be in the middle of something, rather than hand it on."""
+        self._all.remove(connection)
+        connection.close()
 
     def close(self) -> None:
         """Close every connection; nobody may be reading any more."""

@@ -74,6 +74,11 @@ class SqliteKeyStore(KeyStore):
         sql = f"SELECT {_COLUMNS} FROM keys WHERE tenant = ? AND subject = ? ORDER BY generation DESC LIMIT 1"
         return self._one(sql, (tenant, subject))
 
+    def masters(self) -> Sequence[str]:
+        """The names of the master keys that wrap what is kept."""
+        with self._lock, self._translating():
+            return [name for (name,) in self._db.execute("SELECT DISTINCT master FROM keys")]
+
     def by_id(self, key_id: bytes) -> WrappedKey | None:
         """The key of that id."""
         return self._one(f"SELECT {_COLUMNS} FROM keys WHERE id = ?", (key_id,))

@@ -7,6 +7,7 @@ and an index that ends in it needs no sorting.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import apsw
 
@@ -135,6 +136,24 @@ def migrate(connection: apsw.Connection, migrations: Sequence[str] = MIGRATIONS)
         if connection.in_transaction:  # SQLite rolls back by itself after some errors
             connection.execute("ROLLBACK")
         raise
+
+
+def check_ours(path: Path, newest: int = len(MIGRATIONS)) -> None:
+    """Refuse a file that is not ours or too new, by its header alone: nothing is opened, so nothing is touched."""
+    wal = path.with_name(path.name + "-wal")
+    if wal.exists() and wal.stat().st_size:
+        return  # the newest header is in there; it is in our mode already, so that opening it changes nothing
+    with path.open("rb") as file:
+        header = file.read(108)
+    if not header:
+        return
+    if len(header) < 108 or not header.startswith(b"SQLite format 3\0"):
+        raise NotAStore(f"{path} is not a database")
+    version, application, tables = (int.from_bytes(header[a:b]) for a, b in ((60, 64), (68, 72), (103, 105)))
+    if application != APPLICATION_ID and (application or version or tables):
+        raise NotAStore(f"{path} belongs to another program")
+    if version > newest:
+        raise SchemaTooNew(f"the data has schema {version}; this program knows up to {newest}", schema=version)
 
 
 def _version(connection: apsw.Connection) -> int:

@@ -8,6 +8,7 @@ call ever suspends, so that a plain function can drive the coroutines to their e
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ from recollect.backends.sqlite.turns import Turns
 from recollect.backends.sqlite.writer import Group, Job, Writer
 from recollect.domain.address import Address, subject_of
 from recollect.domain.commits import Commit, Put, Receipt, checked_commit
-from recollect.domain.errors import InvalidSetting, StoreClosed
+from recollect.domain.errors import InvalidSetting, StoreClosed, StoreUnavailable
 from recollect.domain.events import Head
 from recollect.domain.instants import Instant
 from recollect.domain.planning import Erased, Erasure
@@ -256,9 +257,13 @@ class SqliteStore(Store):
         try:
             db = self._pool.take()
             try:
-                return ask(db, *arguments)
-            finally:
-                self._pool.give_back(db)
+                answer = ask(db, *arguments)
+            except BaseException:
+                # A statement may be half read, and whoever keeps the error keeps it open, with its snapshot.
+                self._pool.discard(db)
+                raise
+            self._pool.give_back(db)
+            return answer
         except apsw.Error as problem:
             raise translated(problem) from problem
 
@@ -271,6 +276,10 @@ def _backup(db: apsw.Connection, target: Path, progress: Progress | None) -> Non
     if target.exists():
         raise InvalidSetting(f"{target} exists already; a backup is always a new file")
     beside = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
+    try:
+        os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except OSError as problem:
+        raise StoreUnavailable(f"{target} cannot be written: {problem.strerror}") from None
     copy = apsw.Connection(str(beside))
     try:
         db.execute("BEGIN")  # one snapshot for the whole copy: writers go on, and do not restart it

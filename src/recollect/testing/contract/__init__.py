@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from recollect.testing.contract import log, reading, searching, tampering, upkeep, writing
+from recollect.testing.contract import erasing, log, reading, searching, tampering, upkeep, writing
 from recollect.testing.contract.trial import CHECKS, Check, MakeTrial, Tamper, Trial, clause, clauses_of
 
 __all__ = ["CHECKS", "SUBJECTS", "Check", "MakeTrial", "Tamper", "Trial", "clause", "clauses_of", "failures"]
 
-SUBJECTS = (writing, reading, searching, log, tampering, upkeep)
+SUBJECTS = (writing, reading, searching, log, tampering, upkeep, erasing)
 """The modules with the checks, in the order of the clauses."""
 
 

@@ -1,5 +1,7 @@
 """Proofs of S25 to S28 and S30 to S32: what the log tells, in which order, and how it is read."""
 
+# ruff: noqa: D103 - the name of a check is its sentence
+
 from __future__ import annotations
 
 import asyncio
@@ -132,6 +134,7 @@ async def _mixed_log(trial: Trial) -> list[Event]:
         place = at(("user", "users")[n % 2], ("ann", "anna", "ANN")[n % 3], key=f"k{n % 4}", plane=plane)
         match n % 6:
             case 4:
+                await write(store, put(place, b"%d" % n))
                 await delete(store, place)
             case 5:
                 await write(store, put(place, ttl=0.001), put(at("user", key="same"), b"%d" % n))

@@ -1,9 +1,13 @@
 """Proofs of S12 to S14, S19 to S21 and S24: what a read of a key, its history or its past sees."""
 
+# ruff: noqa: D103 - the name of a check is its sentence
+
 from __future__ import annotations
 
+import itertools
+
 from recollect.domain.address import ROOT, namespace
-from recollect.domain.commits import Delete, Put
+from recollect.domain.commits import Delete, Operation, Put
 from recollect.domain.instants import Instant
 from recollect.domain.queries import EventQuery, Find, NamespaceQuery, Order
 from recollect.domain.reasons import EndReason, EventKind, IndexState, Plane
@@ -193,7 +197,13 @@ async def a_read_as_of_a_moment_sees_what_was_live_then(trial: Trial) -> None:
     store, clock, place, other = trial.store, trial.clock, at("past"), at("past", key="other")
     start = clock()
     live: list[set[bytes]] = []
-    steps = [[put(place, b"1")], [put(place, b"2"), put(other, b"o")], [Delete(place)], [put(place, b"3")], []]
+    steps: list[list[Operation]] = [
+        [put(place, b"1")],
+        [put(place, b"2"), put(other, b"o")],
+        [Delete(place)],
+        [put(place, b"3")],
+        [],
+    ]
     for operations in steps:
         if operations:
             await write(store, *operations)
@@ -220,7 +230,7 @@ async def versions_of_one_key_never_overlap_whatever_the_clock_does(trial: Trial
         clock.advance(move)
         await write(store, put(place, b"%d" % n) if n != 4 else Delete(place))
     rows = await store.history(TENANT, place)
-    for newer, older in zip(rows, rows[1:], strict=False):
+    for newer, older in itertools.pairwise(rows):
         assert older.ended_at is not None
         assert older.written_at <= older.ended_at <= newer.written_at
     for moment in range(start - 30_000_000, start + 60_000_000, 1_000_000):
@@ -255,7 +265,7 @@ async def values_come_back_exactly_as_they_were_given(trial: Trial) -> None:
     values = [b"{}", b'{"a":1}', b'{"a": 1 }', bytes(range(256)), "日é\u0301\U0001f600".encode(), b"x" * 300_000, b""]
     for n, value in enumerate(values):
         attributes = None if n % 2 else value
-        policy = '{"n":%d,"text":"\\u001e%%_日"}' % n
+        policy = f'{{"n":{n},"text":"\\u001e%_日"}}'
         place = at("exact", key=str(n))
         outcome = await write_one(store, Put(place, value, attributes, policy, index=bool(n % 2)))
         row = await store.get(TENANT, place)

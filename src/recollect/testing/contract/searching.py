@@ -1,5 +1,7 @@
 """Proofs of S15 to S18, S22 and S23: filters, orders, pages and listed namespaces."""
 
+# ruff: noqa: D103 - the name of a check is its sentence
+
 from __future__ import annotations
 
 import itertools
@@ -125,7 +127,7 @@ async def the_largest_filter_that_is_accepted_is_answered(trial: Trial) -> None:
 @clause("S15")
 async def a_page_is_full_although_a_filter_leaves_things_out(trial: Trial) -> None:
     store = trial.store
-    await write(store, *(put(at("some", key=f"{n:02}"), policy='{"odd":%d}' % (n % 2)) for n in range(20)))
+    await write(store, *(put(at("some", key=f"{n:02}"), policy=f'{{"odd":{n % 2}}}') for n in range(20)))
     for order in Order:
         query = Find(Plane.ITEM, filter=parse_filter({"odd": 1}), order=order, limit=4)
         page = await store.find(TENANT, query)

@@ -1,11 +1,13 @@
 """Proofs of S1 to S11: what a commit does, and when it is refused."""
 
+# ruff: noqa: D103 - the name of a check is its sentence
+
 from __future__ import annotations
 
 import asyncio
 
 from recollect.domain.address import ROOT, namespace
-from recollect.domain.commits import Commit, Delete, Expect, Unchanged, idempotency
+from recollect.domain.commits import Commit, Delete, Expect, Operation, Unchanged, idempotency
 from recollect.domain.errors import Contention, IdempotencyMismatch, RecollectError, RevisionConflict
 from recollect.domain.planning import Erasure
 from recollect.domain.queries import Find, NamespaceQuery
@@ -187,7 +189,7 @@ async def a_key_that_changed_since_it_was_read_refuses_the_commit(trial: Trial) 
 async def a_phantom_in_a_searched_scope_refuses_the_commit(trial: Trial) -> None:
     store, target = trial.store, at("target")
     await write(store, put(at("scope", "a"), ttl=5))
-    changes = [
+    changes: list[Operation] = [
         put(at("scope", key="new")),
         put(at("scope", "deep", "er")),
         put(at("scope", "a")),

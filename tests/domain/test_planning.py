@@ -1,0 +1,298 @@
+"""Deciding commits, and checking the log that they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.domain.address import Address, Namespace
+from recollect.domain.commits import (
+    Commit,
+    Delete,
+    Expect,
+    Expire,
+    Operation,
+    Put,
+    Unchanged,
+    checked_commit,
+    idempotency,
+)
+from recollect.domain.errors import Contention, InvalidCommit, InvalidExpiry, RecollectError, RevisionConflict
+from recollect.domain.events import Event, Head, rehash
+from recollect.domain.instants import Instant
+from recollect.domain.planning import Newest, Plan, Version, plan_commit
+from recollect.domain.reasons import EndReason, EventKind, IndexState, Plane
+from recollect.domain.verification import Kept, LogChecker
+from recollect.testing.doubles import SerialIds
+
+A, B = (Address(Plane.ITEM, Namespace.of("user", "ann"), key) for key in "ab")
+
+
+def seal(tenant: str, address: Address, row_id: bytes, revision: int, field: str, plain: bytes) -> bytes:
+    return f"{field}:{revision}:".encode() + plain
+
+
+@dataclass
+class Shelf:
+    """The least that plans can be carried out on: rows, a log and a head."""
+
+    now: int = 1_000
+    head: Head = field(default_factory=Head)
+    versions: dict[bytes, Version] = field(default_factory=dict)
+    log: list[Event] = field(default_factory=list)
+    ids: SerialIds = field(default_factory=SerialIds)
+    changed: bool = False
+
+    def newest(self, address: Address) -> Newest | None:
+        mine = [version for version in self.versions.values() if version.address == address]
+        if not mine:
+            return None
+        last = max(mine, key=lambda version: version.revision)
+        return Newest(
+            last.id, last.revision, last.created_at, last.written_at, last.expires_at, last.ended_at, last.index_state
+        )
+
+    def plan(self, *operations: Operation, conditions: Sequence[Expect | Unchanged] = ()) -> Plan:
+        return plan_commit(
+            Commit("t", operations, tuple(conditions), "me"),
+            head=self.head,
+            newest=self.newest,
+            changed_since=lambda *_: self.changed,
+            now=Instant(self.now),
+            new_id=self.ids,
+            seal=seal,
+        )
+
+    def do(self, *operations: Operation, conditions: Sequence[Expect | Unchanged] = ()) -> Plan:
+        plan = self.plan(*operations, conditions=conditions)
+        for ending in plan.endings:
+            version = self.versions[ending.id]
+            version.ended_at, version.end_reason = ending.at, ending.reason
+            version.ended_sequence, version.index_state = ending.sequence, ending.index_state
+        for version in plan.versions:
+            assert version.id not in self.versions
+            self.versions[version.id] = version
+        self.log += plan.events
+        self.head = plan.head
+        return plan
+
+    def check(self, log: Sequence[Event] | None = None, expected: tuple[int, bytes] | None = None) -> list[str]:
+        checker = LogChecker(self.head, expected)
+        told = self.log if log is None else log
+        by_sequence = {event.sequence: event for event in told}
+        for event in told:
+            checker.event(event, Kept.WHOLE, self.versions.get(event.row_id))
+        for version in self.versions.values():
+            newest = max(v.revision for v in self.versions.values() if v.address == version.address)
+            ended = by_sequence.get(version.ended_sequence or -1)
+            checker.version(version, by_sequence.get(version.sequence), ended, newest)
+        return [problem.finding.value for problem in checker.finish()]
+
+
+def kinds(plan: Plan) -> list[str]:
+    return [event.kind.value for event in plan.events]
+
+
+def test_a_put_adds_then_updates() -> None:
+    shelf = Shelf()
+    first = shelf.do(Put(A, b"{}"))
+    shelf.now += 5
+    second = shelf.do(Put(A, b"{}"))
+    assert (kinds(first), kinds(second)) == (["add"], ["update"])
+    assert [ending.reason for ending in second.endings] == [EndReason.UPDATED]
+    version = second.versions[0]
+    assert (version.revision, version.created_at, version.written_at) == (2, 1_000, 1_005)
+    assert version.value == b"value:2:{}"
+    assert second.head.sequence == 2
+
+
+def test_deleting_what_is_not_there_does_nothing() -> None:
+    plan = Shelf().do(Delete(A))
+    assert (plan.events, plan.endings, plan.head) == ([], [], Head())
+    assert plan.receipt.outcomes[0].kind is None
+
+
+def test_revisions_go_on_after_a_deletion_and_creation_begins_anew() -> None:
+    shelf = Shelf()
+    shelf.do(Put(A, b"{}"))
+    shelf.do(Delete(A))
+    shelf.now += 1
+    plan = shelf.do(Put(A, b"{}"))
+    assert kinds(plan) == ["add"]
+    assert (plan.versions[0].revision, plan.versions[0].created_at) == (2, 1_001)
+
+
+def test_what_expired_is_ended_before_it_is_written_again() -> None:
+    shelf = Shelf()
+    shelf.do(Put(A, b"{}", ttl=10))
+    shelf.now += 10
+    plan = shelf.do(Put(A, b"{}", expected_revision=0))
+    assert kinds(plan) == ["expired", "add"]
+    assert [ending.reason for ending in plan.endings] == [EndReason.EXPIRED]
+    assert len(plan.receipt.outcomes) == 1
+
+
+def test_expiring_ends_only_what_is_due() -> None:
+    shelf = Shelf()
+    shelf.do(Put(A, b"{}", ttl=10), Put(B, b"{}"))
+    shelf.now += 9
+    assert kinds(shelf.do(Expire(A), Expire(B))) == []
+    shelf.now += 1
+    assert kinds(shelf.do(Expire(A), Expire(B))) == ["expired"]
+    assert kinds(shelf.do(Expire(A))) == []
+
+
+def test_a_later_operation_sees_what_an_earlier_one_did() -> None:
+    shelf = Shelf()
+    plan = shelf.do(Put(A, b"1"), Put(A, b"2", expected_revision=1), Delete(A, expected_revision=2), Put(A, b"3"))
+    assert kinds(plan) == ["add", "update", "delete", "add"]
+    assert [(v.revision, v.end_reason) for v in plan.versions] == [
+        (1, EndReason.UPDATED),
+        (2, EndReason.DELETED),
+        (3, None),
+    ]
+    assert shelf.check() == []
+
+
+@pytest.mark.parametrize(("expected", "fits"), [(None, True), (0, False), (1, True), (2, False)])
+def test_an_expected_revision_is_compared_with_the_live_one(expected: int | None, fits: bool) -> None:
+    shelf = Shelf()
+    shelf.do(Put(A, b"{}"))
+    for operation in (Put(A, b"{}", expected_revision=expected), Delete(A, expected)):
+        if fits:
+            shelf.plan(operation)
+        else:
+            with pytest.raises(RevisionConflict):
+                shelf.plan(operation)
+
+
+def test_conditions_are_checked_before_anything_is_decided() -> None:
+    shelf = Shelf()
+    shelf.do(Put(A, b"{}"))
+    shelf.plan(Put(B, b"{}"), conditions=[Expect(A, 1), Expect(B, 0)])
+    for wrong in (Expect(A, 0), Expect(A, 2), Expect(B, 1)):
+        with pytest.raises(Contention):
+            shelf.plan(Put(B, b"{}"), conditions=[wrong])
+    shelf.changed = True
+    with pytest.raises(Contention):
+        shelf.plan(Put(B, b"{}"), conditions=[Unchanged(Plane.ITEM, A.namespace, 0)])
+
+
+def test_a_clock_that_goes_back_never_makes_a_version_end_before_it_began() -> None:
+    shelf = Shelf()
+    shelf.do(Put(A, b"{}"))
+    shelf.now -= 500
+    plan = shelf.do(Put(A, b"{}"))
+    assert plan.versions[0].written_at == 1_000
+    assert plan.endings[0].at == 1_000
+    shelf.do(Delete(A))
+    assert all(v.ended_at is not None and v.ended_at >= v.written_at for v in shelf.versions.values())
+    assert shelf.check() == []
+
+
+def test_the_index_hears_of_the_end_of_what_it_may_have_heard_of() -> None:
+    shelf = Shelf()
+    shelf.do(Put(A, b"{}", index=True), Put(B, b"{}"))
+    plan = shelf.do(Delete(A), Delete(B))
+    assert [ending.index_state for ending in plan.endings] == [IndexState.PENDING, IndexState.UNWANTED]
+
+
+def test_a_commit_needs_operations_within_limits() -> None:
+    with pytest.raises(InvalidCommit):
+        checked_commit(Commit("t", ()))
+    with pytest.raises(InvalidCommit):
+        checked_commit(Commit("t", (Delete(A),) * 1_001))
+    with pytest.raises(InvalidExpiry):
+        checked_commit(Commit("t", (Put(A, b"{}", expires_at=Instant(5), ttl=5),)))
+    with pytest.raises(InvalidCommit):
+        checked_commit(Commit("t", (Put(A, bytes(33 << 20)), Put(B, bytes(32 << 20)))))
+
+
+def test_a_request_is_known_by_key_and_actor_and_told_apart_by_content() -> None:
+    first = idempotency("key", "me", [Put(A, b"1")])
+    assert first == idempotency("key", "me", [Put(A, b"1")])
+    assert first.lookup == idempotency("key", "me", [Put(A, b"2")]).lookup
+    assert first.fingerprint != idempotency("key", "me", [Put(A, b"2")]).fingerprint
+    assert first.lookup != idempotency("key", "you", [Put(A, b"1")]).lookup
+    others: list[Operation] = [Delete(A), Put(B, b"1"), Put(A, b"1", ttl=5), Put(A, b"1", expected_revision=0)]
+    assert len({idempotency("key", "me", [each]).fingerprint for each in others}) == len(others)
+
+
+operations = st.one_of(
+    st.builds(Put, st.sampled_from([A, B]), st.just(b"{}"), ttl=st.one_of(st.none(), st.integers(1, 20))),
+    st.builds(Delete, st.sampled_from([A, B]), st.one_of(st.none(), st.integers(0, 4))),
+    st.builds(Expire, st.sampled_from([A, B])),
+)
+programs = st.lists(
+    st.tuples(st.integers(-5, 15), st.lists(operations, min_size=1, max_size=4)), min_size=1, max_size=8
+)
+
+
+def run(program: list[tuple[int, list[Operation]]]) -> Shelf:
+    shelf = Shelf()
+    for step, wishes in program:
+        shelf.now += step
+        try:
+            shelf.do(*wishes)
+        except RecollectError:
+            continue
+    return shelf
+
+
+@given(programs)
+def test_any_program_keeps_the_rules(program: list[tuple[int, list[Operation]]]) -> None:
+    shelf = run(program)
+    assert [event.sequence for event in shelf.log] == list(range(1, len(shelf.log) + 1))
+    for address in (A, B):
+        mine = sorted((v for v in shelf.versions.values() if v.address == address), key=lambda v: v.revision)
+        assert [version.revision for version in mine] == list(range(1, len(mine) + 1))
+        assert sum(version.ended_at is None for version in mine) <= 1
+        assert all(version.ended_at is not None for version in mine[:-1])
+    assert shelf.check() == []
+    for place, event in enumerate(shelf.log):
+        assert event.hash == rehash(event)
+        assert event.previous == (shelf.log[place - 1].hash if place else bytes(32))
+
+
+@given(programs, st.randoms(use_true_random=False))
+def test_a_log_with_an_event_altered_dropped_or_moved_is_found_out(
+    program: list[tuple[int, list[Operation]]], chance: object
+) -> None:
+    shelf = run(program)
+    if len(shelf.log) < 2:
+        return
+    place = chance.randrange(len(shelf.log) - 1)  # type: ignore[attr-defined] # a random.Random
+    log = shelf.log
+    event = log[place]
+    altered = msgspec.structs.replace(event, actor="somebody else")
+    moved = [*log[:place], log[place + 1], event, *log[place + 2 :]]
+    for harmed in ([*log[:place], altered, *log[place + 1 :]], [*log[:place], *log[place + 1 :]], moved, log[:-1]):
+        assert shelf.check(harmed) != []
+
+
+def test_a_checker_names_what_it_found() -> None:
+    shelf = Shelf()
+    shelf.do(Put(A, b"1"), Put(A, b"2"), Put(B, b"3"), Delete(B))
+    assert shelf.check(expected=(2, shelf.log[1].hash)) == []
+    assert shelf.check(expected=(2, bytes(32))) == ["head_mismatch"]
+    assert shelf.check(expected=(9, bytes(32))) == ["head_mismatch"]
+    assert "head_mismatch" in shelf.check(shelf.log[:-1])
+    assert "sequence_gap" in shelf.check(shelf.log[1:])
+    first = shelf.versions[shelf.log[0].row_id]
+    first.value = b"value:1:other"
+    assert shelf.check() == ["version_altered"]
+    first.value = b"value:1:1"
+    assert shelf.check() == []
+    first.ended_at = first.end_reason = first.ended_sequence = None
+    assert "ending_mismatch" in shelf.check()
+    del shelf.versions[shelf.log[2].row_id]
+    assert "version_missing" in shelf.check()
+
+
+def test_every_kind_of_event_is_one_word() -> None:
+    assert [kind.value for kind in EventKind] == ["add", "update", "delete", "expired", "erased"]
