@@ -5,7 +5,7 @@ Run it with a directory for the memories, or without one to keep them nowhere:
     python examples/embedded.py [directory]
 """
 
-# ruff: noqa: T201 - an example speaks to its reader
+
 
 from __future__ import annotations
 

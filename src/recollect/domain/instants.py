@@ -52,6 +52,11 @@ def later(now: Instant, ttl_seconds: float) -> Instant:
     return checked_expiry(Instant(now + max(1, round(ttl_seconds * 1_000_000))))
 
 
+def after_seconds(now: Instant, seconds: float) -> Instant:
+    """The instant so many seconds after `now`, unchecked."""
+    return Instant(now + round(seconds * 1_000_000))
+
+
 def checked_expiry(instant: Instant) -> Instant:
     """The instant itself, refused when no calendar could show it."""
     if not 0 <= instant <= LAST:

@@ -56,6 +56,8 @@ S44  Listing tenants names those that have ever written, sorted.
 
 from __future__ import annotations
 
+import asyncio
+import random
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -137,7 +139,7 @@ class Store(ABC):
         return UnitOfWork(self, tenant, actor)
 
     async def transact(
-        self, tenant: str, work: Callable[[UnitOfWork], Awaitable[Result]], *, actor: str = "", attempts: int = 16
+        self, tenant: str, work: Callable[[UnitOfWork], Awaitable[Result]], *, actor: str = "", attempts: int = 100
     ) -> Result:
         """Run `work` in a unit of work, again from the start whenever something it had read changed."""
         for attempt in range(1, attempts + 1):
@@ -147,6 +149,8 @@ class Store(ABC):
             except Contention:
                 if attempt == attempts:
                     raise
+                # Rivals that wait for different times get out of each other's way.
+                await self.pause(random.uniform(0, min(0.05, 0.0005 * 2**attempt)))  # noqa: S311 - no secret
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     # -- reading
@@ -227,6 +231,10 @@ class Store(ABC):
     async def erase(self, erasure: Erasure) -> Erased:
         """Empty everything of a subject and return the receipt; again the same one if done before (S40, S41)."""
 
+    async def pause(self, seconds: float) -> None:
+        """Let some time pass, without holding up an event loop."""
+        await asyncio.sleep(seconds)
+
     async def aside(self, work: Callable[[], Result]) -> Result:
         """Run a piece of blocking work so that no event loop is held up by it."""
         return work()
@@ -262,7 +270,7 @@ class UnitOfWork:
         return row
 
     async def find(self, query: Find) -> Page:
-        """Live rows in a scope; the commit rests on nothing changing there."""
+        """Live rows in a scope; the commit rests on nothing being written there. (Mere expiry is not a write.)"""
         since = (await self._store.head(self._tenant)).sequence
         page = await self._store.find(self._tenant, query)
         self._conditions.append(Unchanged(query.plane, query.within, since))

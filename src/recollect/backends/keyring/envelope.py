@@ -63,7 +63,8 @@ class Envelope:
         self._lock = threading.RLock()
         self._active: dict[tuple[str, str], _Active] = {}
         self._opening: dict[bytes, AESGCM] = {}
-        self._epoch = keys.epoch()
+        self._epoch = -1
+        self._unfinished = False
         self._nonces = b""
         self._next_nonce = 0
         for name in keys.masters():
@@ -75,13 +76,17 @@ class Envelope:
     def refresh(self) -> Sequence[Destruction]:
         """Notice destructions: after that, no destroyed key seals anything. Returns those without a receipt."""
         epoch = self._keys.epoch()
-        if epoch == self._epoch:
+        if epoch == self._epoch and not self._unfinished:
             return ()
         with self._lock:
-            self._active.clear()
-            self._opening.clear()
-            self._epoch = epoch
-            return self._keys.destructions(unsettled=True)
+            if epoch != self._epoch:
+                self._active.clear()
+                self._opening.clear()
+                self._epoch = epoch
+            # Told again each time until the receipt is there: the write that follows may yet fail.
+            unsettled = self._keys.destructions(unsettled=True)
+            self._unfinished = bool(unsettled)
+            return unsettled
 
     def prepare(self, subjects: Iterable[tuple[str, str]]) -> None:
         """Make sure that these subjects have usable keys: one write for all new ones, one to count all uses."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 
+from recollect.backends.memory.shelf import Tenant, beyond, is_due, sort_key
 from recollect.domain.address import Address, Namespace, in_subtree, subject_of
 from recollect.domain.attributes import NONE, stored_attributes
 from recollect.domain.commits import Commit, Receipt, checked_commit
 from recollect.domain.errors import IdempotencyMismatch, KeyErased, LeaseLost, StoreClosed, StoreCorrupt
 from recollect.domain.events import Entry, Event, Head
 from recollect.domain.filters import matches
-from recollect.domain.instants import Instant
+from recollect.domain.instants import Instant, after_seconds
 from recollect.domain.planning import (
     ATTRIBUTES,
     VALUE,
@@ -37,7 +38,6 @@ from recollect.domain.queries import (
     NamespaceQuery,
     Order,
     Page,
-    Place,
     check_reach,
     concerns,
     find_cursor,
@@ -46,24 +46,13 @@ from recollect.domain.queries import (
     selects,
 )
 from recollect.domain.reasons import EventKind, IndexState, Plane
-from recollect.domain.retention import EMPTIES, Pass, Retention, Swept, cutoff, due_before
+from recollect.domain.retention import Pass, Retention, Swept, cutoff, due_before
 from recollect.domain.rows import Row, is_expired
 from recollect.domain.verification import Kept, LogChecker
 from recollect.ports.clock import Clock, Ids
 from recollect.ports.keys import Sealer, erasure_of
 from recollect.ports.signals import Signal
 from recollect.ports.store import Lease, Mark, Pending, Progress, Result, Store, Verification
-
-
-@dataclass(slots=True)
-class _Tenant:
-    head: Head = field(default_factory=Head)
-    versions: dict[Address, list[Version]] = field(default_factory=dict)
-    by_id: dict[bytes, Version] = field(default_factory=dict)
-    log: list[Event] = field(default_factory=list)
-    kept: dict[int, Kept] = field(default_factory=dict)
-    receipts: dict[bytes, tuple[bytes, Receipt, Instant]] = field(default_factory=dict)
-    erasures: dict[bytes, Erased] = field(default_factory=dict)
 
 
 class MemoryStore(Store):
@@ -73,10 +62,11 @@ class MemoryStore(Store):
         self._clock = clock
         self._ids = ids
         self._sealer = sealer
-        self._tenants: dict[str, _Tenant] = {}
+        self._tenants: dict[str, Tenant] = {}
         self._leases: dict[str, Lease] = {}
         self._fences: dict[str, int] = {}
         self._closed = False
+        self._direct = direct
         self._lock = threading.Lock()
         self._signal = Signal(blocking=direct)
 
@@ -87,7 +77,7 @@ class MemoryStore(Store):
         self._check_open()
         checked_commit(commit)
         with self._lock:
-            tenant = self._tenants.setdefault(commit.tenant, _Tenant())
+            tenant = self._tenants.setdefault(commit.tenant, Tenant())
             now = self._clock()
             if commit.idempotency is not None:
                 known = tenant.receipts.get(commit.idempotency.lookup)
@@ -113,7 +103,7 @@ class MemoryStore(Store):
             self._signal.notify()
             return plan.receipt
 
-    def _carry_out(self, tenant: _Tenant, plan: Plan) -> None:
+    def _carry_out(self, tenant: Tenant, plan: Plan) -> None:
         for ending in plan.endings:
             self._end(tenant.by_id[ending.id], ending)
         for version in plan.versions:
@@ -125,7 +115,7 @@ class MemoryStore(Store):
         version.ended_at, version.end_reason = ending.at, ending.reason
         version.ended_sequence, version.index_state = ending.sequence, ending.index_state
 
-    def _insert(self, tenant: _Tenant, version: Version) -> None:
+    def _insert(self, tenant: Tenant, version: Version) -> None:
         versions = tenant.versions.get(version.address)
         if versions is None:
             versions = tenant.versions[version.address] = []
@@ -134,7 +124,7 @@ class MemoryStore(Store):
         versions.append(version)
         tenant.by_id[version.id] = version
 
-    def _newest(self, tenant: _Tenant, address: Address) -> Newest | None:
+    def _newest(self, tenant: Tenant, address: Address) -> Newest | None:
         versions = tenant.versions.get(address)
         if not versions:
             return None
@@ -149,7 +139,7 @@ class MemoryStore(Store):
             last.index_state,
         )
 
-    def _changed_since(self, tenant: _Tenant, plane: Plane, within: Namespace, since: int) -> bool:
+    def _changed_since(self, tenant: Tenant, plane: Plane, within: Namespace, since: int) -> bool:
         return any(concerns(event, plane, within) for event in tenant.log[max(0, since - tenant.head.trimmed) :])
 
     # -- reading
@@ -194,14 +184,14 @@ class MemoryStore(Store):
             if matches(query.filter, stored_attributes(version.policy_attributes))
             and (row := self._visible(tenant, version, now, query.as_of)) is not None
         ]
-        found.sort(key=_sort_key(query.order), reverse=query.order is Order.NEWEST)
+        found.sort(key=sort_key(query.order), reverse=query.order is Order.NEWEST)
         if query.cursor is not None:
-            found = _beyond(found, parse_find_cursor(query.cursor, query.order), query.order)
+            found = beyond(found, parse_find_cursor(query.cursor, query.order), query.order)
         page = found[query.offset : query.offset + query.limit]
         more = len(found) > query.offset + query.limit
         return Page(page, find_cursor(query.order, page[-1]) if more else None)
 
-    def _within(self, tenant: _Tenant, plane: Plane, within: Namespace) -> Iterator[Version]:
+    def _within(self, tenant: Tenant, plane: Plane, within: Namespace) -> Iterator[Version]:
         for address, versions in tenant.versions.items():
             if address.plane is plane and in_subtree(within.encoded, address.namespace.encoded):
                 yield from versions
@@ -256,7 +246,7 @@ class MemoryStore(Store):
             return EventPage(entries, entries[-1].event.sequence, head.sequence)
         return EventPage(entries, head.sequence, head.sequence)
 
-    def _entry(self, tenant: str, stored: _Tenant, event: Event, *, values: bool) -> Entry:
+    def _entry(self, tenant: str, stored: Tenant, event: Event, *, values: bool) -> Entry:
         opened = values and event.kind in (EventKind.ADD, EventKind.UPDATE)
         version = stored.by_id.get(event.row_id) if opened else None
         return Entry(event, None if version is None else self._opened(tenant, version))
@@ -304,7 +294,7 @@ class MemoryStore(Store):
         if step is Pass.TRIM:
             return self._trim(stored, retention, now, limit)
         before = due_before(step, retention, now)
-        due = [version for version in stored.by_id.values() if _is_due(version, step, before)]
+        due = [version for version in stored.by_id.values() if is_due(version, step, before)]
         if step is Pass.PURGE:
             due = [version for version in due if self._oldest_first(stored, version, before)]
         due.sort(key=lambda version: (version.ended_at, version.sequence))
@@ -315,12 +305,12 @@ class MemoryStore(Store):
                 self._empty(stored, version)
         return Swept(len(due[:limit]), len(due) > limit)
 
-    def _oldest_first(self, stored: _Tenant, version: Version, before: Instant | None) -> bool:
+    def _oldest_first(self, stored: Tenant, version: Version, before: Instant | None) -> bool:
         """True when every older version of the key is due as well."""
         older = stored.versions[version.address]
-        return all(_is_due(each, Pass.PURGE, before) for each in older[: older.index(version)])
+        return all(is_due(each, Pass.PURGE, before) for each in older[: older.index(version)])
 
-    async def _expire(self, tenant: str, stored: _Tenant, now: Instant, limit: int) -> Swept:
+    async def _expire(self, tenant: str, stored: Tenant, now: Instant, limit: int) -> Swept:
         due = [
             version
             for version in stored.by_id.values()
@@ -331,19 +321,19 @@ class MemoryStore(Store):
             await self.commit(expire_commit(tenant, [version.address for version in due[:limit]]))
         return Swept(len(due[:limit]), len(due) > limit)
 
-    def _empty(self, stored: _Tenant, version: Version) -> None:
+    def _empty(self, stored: Tenant, version: Version) -> None:
         version.value = version.attributes = None
         version.policy_attributes = NONE
         stored.kept[version.sequence] = Kept.EMPTIED
 
-    def _purge(self, stored: _Tenant, version: Version) -> None:
+    def _purge(self, stored: Tenant, version: Version) -> None:
         stored.versions[version.address].remove(version)
         if not stored.versions[version.address]:
             del stored.versions[version.address]
         del stored.by_id[version.id]
         stored.kept[version.sequence] = Kept.PURGED
 
-    def _trim(self, stored: _Tenant, retention: Retention, now: Instant, limit: int) -> Swept:
+    def _trim(self, stored: Tenant, retention: Retention, now: Instant, limit: int) -> Swept:
         done = 0
         old = cutoff(now, retention.receipts)
         if old is not None:
@@ -374,7 +364,7 @@ class MemoryStore(Store):
         self._check_open()
         return sum(self._mark(self._tenant(tenant), mark) for mark in marks)
 
-    def _mark(self, stored: _Tenant, mark: Mark) -> bool:
+    def _mark(self, stored: Tenant, mark: Mark) -> bool:
         version = stored.by_id.get(mark.id)
         if version is None or version.index_state is not IndexState.PENDING:
             return False
@@ -393,13 +383,13 @@ class MemoryStore(Store):
         mine = held is not None and held.holder == holder and held.expires_at > now
         fence = held.fence if held is not None and mine else self._fences.get(name, 0) + 1
         self._fences[name] = fence
-        self._leases[name] = Lease(name, holder, fence, _in(now, seconds))
+        self._leases[name] = Lease(name, holder, fence, after_seconds(now, seconds))
         return self._leases[name]
 
     async def renew(self, lease: Lease, seconds: float) -> Lease:
         """Prolong a lease that is still held."""
         self._held(lease)
-        self._leases[lease.name] = Lease(lease.name, lease.holder, lease.fence, _in(self._clock(), seconds))
+        self._leases[lease.name] = Lease(lease.name, lease.holder, lease.fence, after_seconds(self._clock(), seconds))
         return self._leases[lease.name]
 
     async def release(self, lease: Lease) -> None:
@@ -422,7 +412,7 @@ class MemoryStore(Store):
             return erased
 
     def _empty_subject(self, erasure: Erasure) -> Erased:
-        stored = self._tenants.setdefault(erasure.tenant, _Tenant())
+        stored = self._tenants.setdefault(erasure.tenant, Tenant())
         if erasure.id in stored.erasures:
             return stored.erasures[erasure.id]
         mine = [
@@ -440,6 +430,13 @@ class MemoryStore(Store):
         stored.erasures[erasure.id] = erased
         return erased
 
+    async def pause(self, seconds: float) -> None:
+        """Let some time pass, on the caller's own thread when it is a plain one."""
+        if self._direct:
+            time.sleep(seconds)  # noqa: ASYNC251 - there is no event loop to hold up
+        else:
+            await asyncio.sleep(seconds)
+
     async def aside(self, work: Callable[[], Result]) -> Result:
         """Run it here: nothing of this store is worth a thread."""
         self._check_open()
@@ -455,8 +452,8 @@ class MemoryStore(Store):
         if self._closed:
             raise StoreClosed("the store was closed")
 
-    def _tenant(self, name: str) -> _Tenant:
-        return self._tenants.get(name) or _Tenant()
+    def _tenant(self, name: str) -> Tenant:
+        return self._tenants.get(name) or Tenant()
 
     def _opened(self, tenant: str, version: Version) -> Row:
         try:
@@ -484,31 +481,3 @@ class MemoryStore(Store):
             version.end_reason,
             version.index_state,
         )
-
-
-def _is_due(version: Version, step: Pass, before: Instant | None) -> bool:
-    if before is None or version.ended_at is None or version.ended_at > before:
-        return False
-    if version.index_state is IndexState.PENDING:
-        return False
-    if step is Pass.PURGE:
-        return version.value is None
-    return version.value is not None and version.end_reason in EMPTIES[step]
-
-
-def _in(now: Instant, seconds: float) -> Instant:
-    return Instant(now + round(seconds * 1_000_000))
-
-
-def _sort_key(order: Order) -> Callable[[Row], tuple[str, str] | int]:
-    if order is Order.KEY:
-        return lambda row: (row.address.namespace.encoded, row.address.key)
-    return lambda row: row.sequence
-
-
-def _beyond(rows: list[Row], place: Place, order: Order) -> list[Row]:
-    if order is Order.KEY:
-        return [row for row in rows if (row.address.namespace.encoded, row.address.key) > place[1:]]
-    if order is Order.NEWEST:
-        return [row for row in rows if row.sequence < place.sequence]
-    return [row for row in rows if row.sequence > place.sequence]

@@ -189,6 +189,13 @@ class SqliteStore(Store):
         """Give a lease back."""
         await self._write(lambda group: upkeep.release(group, lease, self._clock()))
 
+    async def pause(self, seconds: float) -> None:
+        """Let some time pass, on the caller's own thread when it is a plain one."""
+        if self._direct:
+            time.sleep(seconds)  # noqa: ASYNC251 - there is no event loop to hold up
+        else:
+            await asyncio.sleep(seconds)
+
     async def aside(self, work: Callable[[], Result]) -> Result:
         """Run blocking work on a reader's thread, or here when the caller is a plain thread."""
         if self._closed:

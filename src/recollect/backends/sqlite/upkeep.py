@@ -10,7 +10,7 @@ from recollect.domain.address import Address, decode_namespace
 from recollect.domain.attributes import NONE
 from recollect.domain.errors import LeaseLost
 from recollect.domain.events import Head
-from recollect.domain.instants import Instant
+from recollect.domain.instants import Instant, after_seconds
 from recollect.domain.planning import expire_commit
 from recollect.domain.reasons import Plane
 from recollect.domain.retention import EMPTIES, Pass, Retention, Swept, cutoff, due_before
@@ -116,13 +116,13 @@ def acquire(group: Group, name: str, holder: str, seconds: float, now: Instant) 
         fence = held.fence
     else:
         fence = held.fence + 1 if held is not None else 1
-    return _keep(group, Lease(name, holder, fence, _in(now, seconds)))
+    return _keep(group, Lease(name, holder, fence, after_seconds(now, seconds)))
 
 
 def renew(group: Group, lease: Lease, seconds: float, now: Instant) -> Lease:
     """Prolong a lease that is still held."""
     _check_held(group, lease, now)
-    return _keep(group, Lease(lease.name, lease.holder, lease.fence, _in(now, seconds)))
+    return _keep(group, Lease(lease.name, lease.holder, lease.fence, after_seconds(now, seconds)))
 
 
 def release(group: Group, lease: Lease, now: Instant) -> None:
@@ -146,7 +146,3 @@ def _keep(group: Group, lease: Lease) -> Lease:
     sql = "INSERT OR REPLACE INTO leases (name, holder, fence, expires_at) VALUES (?, ?, ?, ?)"
     group.db.execute(sql, (lease.name, lease.holder, lease.fence, lease.expires_at))
     return lease
-
-
-def _in(now: Instant, seconds: float) -> Instant:
-    return Instant(now + round(seconds * 1_000_000))

@@ -1,0 +1,57 @@
+"""What the reference keeps of one tenant, and how it picks and orders from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from recollect.domain.address import Address
+from recollect.domain.commits import Receipt
+from recollect.domain.events import Event, Head
+from recollect.domain.instants import Instant
+from recollect.domain.planning import Erased, Version
+from recollect.domain.queries import Order, Place
+from recollect.domain.reasons import IndexState
+from recollect.domain.retention import EMPTIES, Pass
+from recollect.domain.rows import Row
+from recollect.domain.verification import Kept
+
+
+@dataclass(slots=True)
+class Tenant:
+    """Every version and every event of one tenant."""
+
+    head: Head = field(default_factory=Head)
+    versions: dict[Address, list[Version]] = field(default_factory=dict)
+    by_id: dict[bytes, Version] = field(default_factory=dict)
+    log: list[Event] = field(default_factory=list)
+    kept: dict[int, Kept] = field(default_factory=dict)
+    receipts: dict[bytes, tuple[bytes, Receipt, Instant]] = field(default_factory=dict)
+    erasures: dict[bytes, Erased] = field(default_factory=dict)
+
+
+def is_due(version: Version, step: Pass, before: Instant | None) -> bool:
+    """True when the pass is to take this version, which ended at or before the moment."""
+    if before is None or version.ended_at is None or version.ended_at > before:
+        return False
+    if version.index_state is IndexState.PENDING:
+        return False
+    if step is Pass.PURGE:
+        return version.value is None
+    return version.value is not None and version.end_reason in EMPTIES[step]
+
+
+def sort_key(order: Order) -> Callable[[Row], tuple[str, str] | int]:
+    """What rows are sorted by."""
+    if order is Order.KEY:
+        return lambda row: (row.address.namespace.encoded, row.address.key)
+    return lambda row: row.sequence
+
+
+def beyond(rows: list[Row], place: Place, order: Order) -> list[Row]:
+    """The rows after the place where an earlier page ended."""
+    if order is Order.KEY:
+        return [row for row in rows if (row.address.namespace.encoded, row.address.key) > place[1:]]
+    if order is Order.NEWEST:
+        return [row for row in rows if row.sequence < place.sequence]
+    return [row for row in rows if row.sequence > place.sequence]

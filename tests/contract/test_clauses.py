@@ -1,0 +1,46 @@
+"""A promise without a proof fails the build, and so does a proof of something nobody promised."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+
+import pytest
+from tests.contract import test_keys
+
+import recollect.ports.keys
+import recollect.ports.store
+from recollect.testing.contract import CHECKS, SUBJECTS, clauses_of
+
+CITED = Counter(number for check in CHECKS for number in check.clauses)
+CITED_BY_KEYS = Counter(
+    name.split("_")[1].upper()
+    for name, test in inspect.getmembers(test_keys, inspect.isfunction)
+    if name.startswith("test_k")
+)
+
+
+def test_the_port_numbers_its_promises_without_a_gap() -> None:
+    assert clauses_of(recollect.ports.store.__doc__, "S") == [f"S{number}" for number in range(1, 45)]
+    assert clauses_of(recollect.ports.keys.__doc__, "K") == [f"K{number}" for number in range(1, 7)]
+
+
+def test_every_promise_of_the_store_has_a_check_and_every_check_a_promise() -> None:
+    assert set(CITED) == set(clauses_of(recollect.ports.store.__doc__, "S"))
+
+
+def test_every_promise_of_the_keys_has_a_test_and_every_test_a_promise() -> None:
+    assert set(CITED_BY_KEYS) == set(clauses_of(recollect.ports.keys.__doc__, "K"))
+
+
+def test_every_function_that_looks_like_a_check_is_one() -> None:
+    registered = {check.run for check in CHECKS}
+    for module in SUBJECTS:
+        for name, function in inspect.getmembers(module, inspect.iscoroutinefunction):
+            if function.__module__ == module.__name__ and not name.startswith("_"):
+                assert function in registered, f"{module.__name__}.{name} is never run"
+
+
+@pytest.mark.parametrize("text", ["", None, "S1 within a line\nsays S2 too", "S3\n"])
+def test_only_lines_that_begin_with_a_number_are_clauses(text: str | None) -> None:
+    assert clauses_of(text, "S") == (["S1"] if text and text.startswith("S1") else [])

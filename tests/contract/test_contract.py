@@ -1,0 +1,53 @@
+"""Every check of the contract, on every backend that comes with the package."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+
+from recollect.backends.keyring import Plain
+from recollect.backends.sqlite import SqliteOptions, SqliteStore
+from recollect.testing.contract import CHECKS, Check, Trial
+from recollect.testing.contract.trial import clause
+from recollect.testing.doubles import ManualClock, SerialIds
+from recollect.testing.drivers import check_nothing_leaked, memory_trial, sqlite_trial
+
+
+def _memory(folder: Path) -> AbstractAsyncContextManager[Trial]:
+    return memory_trial(folder)
+
+
+def _sqlite(folder: Path) -> AbstractAsyncContextManager[Trial]:
+    return sqlite_trial(folder, encrypted=False)
+
+
+def _sqlite_encrypted(folder: Path) -> AbstractAsyncContextManager[Trial]:
+    return sqlite_trial(folder, encrypted=True)
+
+
+@pytest.fixture(params=[_memory, _sqlite, _sqlite_encrypted], ids=["memory", "sqlite", "sqlite-encrypted"])
+async def trial(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Trial]:
+    """A fresh trial. When it is over, its driver asserts that no thread and no connection is left."""
+    async with request.param(tmp_path) as trial:
+        yield trial
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: f"{'+'.join(check.clauses)}-{check.name}")
+async def test_the_backend_keeps_the_promise(check: Check, trial: Trial) -> None:
+    await check.run(trial)
+
+
+async def test_a_store_that_is_left_open_counts_as_a_leak(tmp_path: Path) -> None:
+    store = SqliteStore(SqliteOptions(tmp_path / "data.db"), clock=ManualClock(), ids=SerialIds(), sealer=Plain())
+    with pytest.raises(AssertionError, match="writer's thread"):
+        check_nothing_leaked(store)
+    await store.close()
+    check_nothing_leaked(store)
+
+
+def test_two_checks_cannot_have_one_name() -> None:
+    with pytest.raises(ValueError, match="two checks"):
+        clause("S1")(CHECKS[0].run)
