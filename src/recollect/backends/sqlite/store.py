@@ -247,7 +247,7 @@ class SqliteStore(Store):
         if self._closed:
             raise StoreClosed("the store was closed")
         if self._options.exclusive:
-            result: Result = await self._write(lambda group: ask(group.db, *arguments))
+            result: Result = await self._write(lambda group: ask(group.flushed(), *arguments))
             return result
         if self._direct:
             return self._asked(ask, arguments)

@@ -47,11 +47,17 @@ class Group:
         self._heads[tenant] = head
         self._moved.add(tenant)
 
+    def flushed(self) -> apsw.Connection:
+        """The connection, for a question that must see what the work before it has done."""
+        self.flush()
+        return self.db
+
     def flush(self) -> None:
         """Write the heads that moved."""
         for tenant in self._moved:
             head = self._heads[tenant]
             self.db.execute(_SET_HEAD, (tenant, head.sequence, head.hash, head.trimmed, head.trimmed_hash))
+        self._moved.clear()
 
 
 Work = Callable[[Group], Any]
