@@ -42,7 +42,7 @@ class Settings:
     previous_master_key_command: str | None = _setting(
         None, "A command that prints the master key before, while data keys are re-wrapped with the new one."
     )
-    reader_threads: int = _setting(4, "How many threads read for an event loop; 1 to 64.")
+    reader_threads: int = _setting(2, "How many threads read for an event loop; 1 to 64.")
     group_size: int = _setting(512, "How many commits may share one wait for the disk; 1 to 10,000.")
     busy_seconds: float = _setting(30.0, "How long to wait for another process that is writing.")
 

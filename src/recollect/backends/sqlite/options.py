@@ -21,8 +21,8 @@ class SqliteOptions:
     """How long to wait for another process that is writing."""
     group: int = 512
     """How many commits may share one transaction, and so one wait for the disk."""
-    readers: int = 4
-    """How many threads read for an event loop."""
+    readers: int = 2
+    """How many threads read for an event loop; what takes long has threads of its own."""
     cache_kib: int = 65_536
     """Page cache of the writing connection."""
     checkpoint_pages: int = 4_000

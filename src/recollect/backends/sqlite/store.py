@@ -68,6 +68,7 @@ class SqliteStore(Store):
                 raise
         self._pool = ReaderPool(options)
         self._threads = ThreadPoolExecutor(options.readers, thread_name_prefix="recollect-reader")
+        self._slow = ThreadPoolExecutor(2, thread_name_prefix="recollect-slow")
         self._turns = Turns(self._threads, self._asked)
         self._writer.start()
 
@@ -149,7 +150,7 @@ class SqliteStore(Store):
         self, tenant: str, *, expected: tuple[int, bytes] | None = None, progress: Progress | None = None
     ) -> Verification:
         """Check the whole log."""
-        return await self._read(log.verify, tenant, expected, progress)
+        return await self._read(log.verify, tenant, expected, progress, threads=self._slow)
 
     # -- upkeep
 
@@ -197,16 +198,16 @@ class SqliteStore(Store):
             await asyncio.sleep(seconds)
 
     async def aside(self, work: Callable[[], Result]) -> Result:
-        """Run blocking work on a reader's thread, or here when the caller is a plain thread."""
+        """Run blocking work on a thread beside the readers', or here when the caller is a plain thread."""
         if self._closed:
             raise StoreClosed("the store was closed")
         if self._direct:
             return work()
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        return await asyncio.get_running_loop().run_in_executor(self._slow, work)
 
     async def backup(self, target: Path, progress: Progress | None = None) -> None:
         """Write a consistent copy beside the target, then move it there."""
-        await self._read(_backup, target, progress)
+        await self._read(_backup, target, progress, threads=self._slow)
 
     async def close(self) -> None:
         """Carry out what was submitted, then close every connection."""
@@ -221,6 +222,7 @@ class SqliteStore(Store):
     def _shut(self) -> None:
         self._writer.close()
         self._threads.shutdown(wait=True)
+        self._slow.shutdown(wait=True)
         self._pool.close()
 
     # -- inner
@@ -243,7 +245,9 @@ class SqliteStore(Store):
         self._writer.submit(Job(work, subjects, cleans, awaited, loop))
         return await awaited
 
-    async def _read(self, ask: Callable[..., Result], *arguments: Any) -> Result:
+    async def _read(
+        self, ask: Callable[..., Result], *arguments: Any, threads: ThreadPoolExecutor | None = None
+    ) -> Result:
         if self._closed:
             raise StoreClosed("the store was closed")
         if self._options.exclusive:
@@ -251,7 +255,7 @@ class SqliteStore(Store):
             return result
         if self._direct:
             return self._asked(ask, arguments)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._asked, ask, arguments)
+        return await asyncio.get_running_loop().run_in_executor(threads or self._threads, self._asked, ask, arguments)
 
     async def _glance(self, ask: Callable[..., Result], *arguments: Any) -> Result:
         """A read of a few microseconds: on an event loop, those of one turn share a thread."""
