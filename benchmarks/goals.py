@@ -25,17 +25,18 @@ class Goal:
 
 
 PEER = "SqliteStore"
+CROWD = "SqliteStore, 16 threads"
 GOALS = (
     Goal("put_awaited", PEER, 1.5),
     Goal("put", PEER, 1.5),
-    Goal("put_crowd", PEER, 5.0),
+    Goal("put_crowd", CROWD, 5.0),
     Goal("update", PEER, 1.5),
     Goal("delete", PEER, 1.5),
     Goal("get", PEER, 1.0),
     Goal("search", PEER, 1.5),
     Goal("search_broad", PEER, 1.5),
     Goal("list_namespaces", PEER, 2.0),
-    Goal("mixed", PEER, 3.0),
+    Goal("mixed", CROWD, 3.0),
     Goal("batch_put", "floor", 0.5),
 )
 GROWTH_GOALS = tuple(Goal(name, "growth", 1.5, at_most=True) for name in ("get_p50", "get_mean", "put_p50", "put_mean"))
