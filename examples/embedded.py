@@ -5,8 +5,6 @@ Run it with a directory for the memories, or without one to keep them nowhere:
     python examples/embedded.py [directory]
 """
 
-
-
 from __future__ import annotations
 
 import asyncio
