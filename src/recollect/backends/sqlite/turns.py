@@ -51,12 +51,20 @@ class Turns:
         def read(db: apsw.Connection) -> None:
             for ask, future in asked:
                 answers.append((future, None, None) if future.cancelled() else (future, *_tried(ask, db)))
+            if any(problem is not None for _, _, problem in answers):
+                raise _Spoiled
 
         try:
             self._run(read)
+        except _Spoiled:
+            pass
         except BaseException as problem:  # noqa: BLE001 - whoever waits must hear of it
             answers += [(future, None, problem) for _, future in asked[len(answers) :]]
         loop.call_soon_threadsafe(_settle, answers)
+
+
+class _Spoiled(Exception):
+    """A question failed, so that its connection may be in the middle of something and is not to be used again."""
 
 
 def _tried(ask: Ask, db: apsw.Connection) -> tuple[Any, BaseException | None]:
