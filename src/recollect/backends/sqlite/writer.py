@@ -157,7 +157,7 @@ class Writer:
             self._transaction(jobs)
         except BaseException as problem:  # noqa: BLE001 - this thread must live on, and its callers must hear of it
             self._roll_back()
-            if isinstance(problem, _CommitFailed) or len(jobs) == 1:
+            if isinstance(problem, _NotBegun | _CommitFailed) or len(jobs) == 1:
                 error = _spoken(problem)
                 for job in jobs:
                     job.error = error
@@ -171,7 +171,10 @@ class Writer:
         self._on_commit()
 
     def _transaction(self, jobs: list[Job]) -> None:
-        self.db.execute("BEGIN IMMEDIATE")
+        try:
+            self.db.execute("BEGIN IMMEDIATE")
+        except apsw.Error as problem:
+            raise _NotBegun from problem
         # Only now, with the write lock held, is what the key store says certain to hold until the commit.
         group = Group(self.db)
         for destruction in self._sealer.refresh():
@@ -205,13 +208,19 @@ class Writer:
                 self.db.execute("ROLLBACK")
 
 
+class _NotBegun(Exception):
+    """The write lock was not to be had: none of the jobs is to blame, and none would fare better alone."""
+
+
 class _CommitFailed(Exception):
-    pass
+    """The transaction failed at its very end: whether it lasts is not known, for none of the jobs."""
 
 
 def _spoken(problem: BaseException) -> BaseException:
     if isinstance(problem, _CommitFailed):
         return OutcomeUnknown(f"the commit failed at its end ({problem.__cause__})")
+    if isinstance(problem, _NotBegun) and problem.__cause__ is not None:
+        return _spoken(problem.__cause__)
     return translated(problem) if isinstance(problem, apsw.Error) else problem
 
 
