@@ -76,7 +76,9 @@ def namespace(segments: Iterable[str], max_depth: int = MAX_DEPTH) -> Namespace:
         except TypeError:
             raise InvalidNamespace(f"a namespace is a list of segments, not {type(segments).__name__}") from None
     try:
-        return _namespace(segments, max_depth)
+        if sum(map(len, segments)) > _REMEMBERED:
+            return _namespace(segments, max_depth)
+        return _known_namespace(segments, max_depth)
     except TypeError:
         raise InvalidNamespace("every segment of a namespace must be text") from None
 
@@ -90,7 +92,6 @@ def scope(segments: Iterable[str], max_depth: int = MAX_DEPTH) -> Namespace:
     return namespace(segments, max_depth)
 
 
-@lru_cache(maxsize=65_536)
 def _namespace(segments: tuple[str, ...], max_depth: int) -> Namespace:
     if not segments:
         raise InvalidNamespace("a namespace must have at least one segment")
@@ -111,12 +112,21 @@ def _encoded(segment: str, place: int) -> str:
     return quote(segment, safe="")
 
 
-@lru_cache(maxsize=65_536)
 def decode_namespace(encoded: str) -> Namespace:
     """The namespace whose encoding this is; the reverse of `namespace(...).encoded`."""
+    return _decoded(encoded) if len(encoded) > _REMEMBERED else _known_decoded(encoded)
+
+
+def _decoded(encoded: str) -> Namespace:
     if not encoded:
         return ROOT
     return Namespace(tuple(unquote(part) for part in encoded.split(SEPARATOR)), encoded)
+
+
+_REMEMBERED = 512
+"""Namespaces up to this length are remembered; so the memory for it is bounded, whatever callers ask for."""
+_known_namespace = lru_cache(maxsize=32_768)(_namespace)
+_known_decoded = lru_cache(maxsize=32_768)(_decoded)
 
 
 def subtree_bounds(encoded: str) -> tuple[str, str]:

@@ -52,7 +52,7 @@ def encode_attributes(attributes: Mapping[str, object] | None) -> str:
     return text.decode()
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2_048)
 def stored_attributes(text: str) -> Mapping[str, Any]:
     """The attributes behind text that `encode_attributes` made."""
     found: Mapping[str, Any] = msgspec.json.decode(text)

@@ -92,7 +92,7 @@ def empty_log(connection: apsw.Connection) -> bool:
     return not busy
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=2_048)
 def _instant(text: object) -> int | None:
     return parse_rfc3339(text) if isinstance(text, str) else None
 
