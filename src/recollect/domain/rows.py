@@ -32,10 +32,6 @@ class Row(msgspec.Struct, frozen=True):
     end_reason: EndReason | None = None
     index_state: IndexState = IndexState.UNWANTED
 
-    def live_at(self, now: Instant) -> bool:
-        """True when a read at `now` may see this version."""
-        return self.ended_at is None and not is_expired(self.expires_at, now)
-
     def live_as_of(self, moment: Instant) -> bool:
         """True when a read at that earlier moment would have seen this version."""
         return (

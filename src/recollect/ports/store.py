@@ -58,6 +58,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -127,6 +128,8 @@ class Store(ABC):
 
     capabilities: frozenset[str] = frozenset()
     """What this backend offers beyond the clauses that all keep; e.g. `backup`."""
+    direct: bool = False
+    """True when it was opened for plain threads: its coroutines then never suspend."""
 
     # -- writing
 
@@ -232,8 +235,11 @@ class Store(ABC):
         """Empty everything of a subject and return the receipt; again the same one if done before (S40, S41)."""
 
     async def pause(self, seconds: float) -> None:
-        """Let some time pass, without holding up an event loop."""
-        await asyncio.sleep(seconds)
+        """Let some time pass, on the caller's own thread when it is a plain one."""
+        if self.direct:
+            time.sleep(seconds)  # noqa: ASYNC251 - there is no event loop to hold up
+        else:
+            await asyncio.sleep(seconds)
 
     async def aside(self, work: Callable[[], Result]) -> Result:
         """Run a piece of blocking work so that no event loop is held up by it."""

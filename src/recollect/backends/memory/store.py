@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -66,7 +65,7 @@ class MemoryStore(Store):
         self._leases: dict[str, Lease] = {}
         self._fences: dict[str, int] = {}
         self._closed = False
-        self._direct = direct
+        self.direct = direct
         self._lock = threading.Lock()
         self._signal = Signal(blocking=direct)
 
@@ -429,13 +428,6 @@ class MemoryStore(Store):
         stored.head = after(stored.head, event)
         stored.erasures[erasure.id] = erased
         return erased
-
-    async def pause(self, seconds: float) -> None:
-        """Let some time pass, on the caller's own thread when it is a plain one."""
-        if self._direct:
-            time.sleep(seconds)  # noqa: ASYNC251 - there is no event loop to hold up
-        else:
-            await asyncio.sleep(seconds)
 
     async def aside(self, work: Callable[[], Result]) -> Result:
         """Run it here: nothing of this store is worth a thread."""

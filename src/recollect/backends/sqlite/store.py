@@ -55,7 +55,7 @@ class SqliteStore(Store):
         self._clock = clock
         self._ids = ids
         self._sealer = sealer
-        self._direct = direct
+        self.direct = direct
         self._signal = Signal(blocking=direct)
         self._reader = reads.Reader(sealer)
         self._closed = False
@@ -190,18 +190,11 @@ class SqliteStore(Store):
         """Give a lease back."""
         await self._write(lambda group: upkeep.release(group, lease, self._clock()))
 
-    async def pause(self, seconds: float) -> None:
-        """Let some time pass, on the caller's own thread when it is a plain one."""
-        if self._direct:
-            time.sleep(seconds)  # noqa: ASYNC251 - there is no event loop to hold up
-        else:
-            await asyncio.sleep(seconds)
-
     async def aside(self, work: Callable[[], Result]) -> Result:
         """Run blocking work on a thread beside the readers', or here when the caller is a plain thread."""
         if self._closed:
             raise StoreClosed("the store was closed")
-        if self._direct:
+        if self.direct:
             return work()
         return await asyncio.get_running_loop().run_in_executor(self._slow, work)
 
@@ -214,7 +207,7 @@ class SqliteStore(Store):
         if self._closed:
             return
         self._closed = True
-        if self._direct:
+        if self.direct:
             self._shut()
         else:
             await asyncio.get_running_loop().run_in_executor(None, self._shut)
@@ -236,7 +229,7 @@ class SqliteStore(Store):
     ) -> Any:
         if self._closed:
             raise StoreClosed("the store was closed")
-        if self._direct:
+        if self.direct:
             blocking: Future[Any] = Future()
             self._writer.submit(Job(work, subjects, cleans, blocking))
             return blocking.result()
@@ -253,13 +246,13 @@ class SqliteStore(Store):
         if self._options.exclusive:
             result: Result = await self._write(lambda group: ask(group.flushed(), *arguments))
             return result
-        if self._direct:
+        if self.direct:
             return self._asked(ask, arguments)
         return await asyncio.get_running_loop().run_in_executor(threads or self._threads, self._asked, ask, arguments)
 
     async def _glance(self, ask: Callable[..., Result], *arguments: Any) -> Result:
         """A read of a few microseconds: on an event loop, those of one turn share a thread."""
-        if self._direct or self._closed or self._options.exclusive:
+        if self.direct or self._closed or self._options.exclusive:
             return await self._read(ask, *arguments)
         result: Result = await self._turns.ask(lambda db: ask(db, *arguments))
         return result
