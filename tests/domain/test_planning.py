@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -23,8 +24,8 @@ from recollect.domain.commits import (
     idempotency,
 )
 from recollect.domain.errors import Contention, InvalidCommit, InvalidExpiry, RecollectError, RevisionConflict
-from recollect.domain.events import Event, Head, rehash
-from recollect.domain.instants import Instant
+from recollect.domain.events import Event, Head, rehash, version_digest
+from recollect.domain.instants import LAST, Instant
 from recollect.domain.planning import Newest, Plan, Version, plan_commit
 from recollect.domain.reasons import EndReason, EventKind, IndexState, Plane
 from recollect.domain.verification import Kept, LogChecker
@@ -220,13 +221,66 @@ def test_a_request_is_known_by_key_and_actor_and_told_apart_by_content() -> None
     assert first.fingerprint != idempotency("key", "me", [Put(A, b"2")]).fingerprint
     assert first.lookup != idempotency("key", "you", [Put(A, b"1")]).lookup
     others: list[Operation] = [Delete(A), Put(B, b"1"), Put(A, b"1", ttl=5), Put(A, b"1", expected_revision=0)]
+    others += [Put(A, b"1", archived=True), Put(A, b"1", at=Instant(5)), Delete(A, at=Instant(5)), Expire(A)]
+    others += [Put(A, b"1", archived=True, at=Instant(5)), Expire(A, at=Instant(5)), Delete(A, at=Instant(6))]
     assert len({idempotency("key", "me", [each]).fingerprint for each in others}) == len(others)
 
 
+def test_an_archived_version_is_a_version_like_any_other() -> None:
+    shelf = Shelf()
+    plans = [shelf.do(Put(A, b"{}", archived=archived)) for archived in (True, False, True)]
+    assert [plan.versions[0].archived for plan in plans] == [True, False, True]
+    assert [kinds(plan) for plan in plans] == [["add"], ["update"], ["update"]]
+    assert shelf.check() == []
+    for version in shelf.versions.values():
+        version.archived = not version.archived
+        assert shelf.check() == ["version_altered"]
+        version.archived = not version.archived
+
+
+def test_what_was_pinned_before_there_was_an_archive_still_holds() -> None:
+    plain = version_digest(b"value", b"attributes", '{"a":1}', Instant(5), Instant(9))
+    assert plain.hex() == "744a87e374e589a3cfc2b75f28f25efdd3c462626a273e96a1e91bc5bc9f5317"
+    assert version_digest(b"value", b"attributes", '{"a":1}', Instant(5), Instant(9), archived=False) == plain
+    assert version_digest(b"value", b"attributes", '{"a":1}', Instant(5), Instant(9), archived=True) != plain
+    asked = idempotency("key", "me", [Put(A, b"1", ttl=5), Delete(A, 3), Expire(A)])
+    assert asked.fingerprint.hex() == "5d1424cfea340b6d5812e381002eede382f1b5b5c96e5fead5680ea4d6e09814"
+
+
+def test_what_happened_elsewhere_is_dated_then_and_says_when_it_was_recorded() -> None:
+    shelf = Shelf()
+    shelf.do(Put(A, b"1", ttl=50, at=Instant(100)), Put(B, b"1"))
+    plan = shelf.do(Put(A, b"2", at=Instant(149)), Delete(A, at=Instant(160)), Put(A, b"3", ttl=5, at=Instant(170)))
+    assert kinds(plan) == ["update", "delete", "add"]
+    assert [event.at for event in plan.events] == [149, 160, 170]
+    assert {event.detail for event in plan.events} == {'{"imported_at":1000}'}
+    assert [(v.created_at, v.written_at, v.expires_at) for v in plan.versions] == [(100, 149, None), (170, 170, 175)]
+    late = shelf.do(Put(A, b"4", at=Instant(175)), Expire(B, at=Instant(9_999)), Delete(B))
+    assert kinds(late) == ["expired", "add", "delete"]
+    assert [(event.at, event.detail != "") for event in late.events] == [(175, True), (175, True), (1_000, False)]
+    assert shelf.check() == []
+
+
+@pytest.mark.parametrize("moment", [-1, LAST + 1])
+def test_a_moment_outside_the_calendar_is_refused(moment: int) -> None:
+    when = Instant(moment)
+    for operation in (Put(A, b"{}", at=when), Delete(A, at=when), Expire(A, at=when)):
+        with pytest.raises(InvalidCommit):
+            checked_commit(Commit("t", (operation,)))
+
+
+moments = st.one_of(st.none(), st.integers(900, 1_100).map(Instant))
 operations = st.one_of(
-    st.builds(Put, st.sampled_from([A, B]), st.just(b"{}"), ttl=st.one_of(st.none(), st.integers(1, 20))),
-    st.builds(Delete, st.sampled_from([A, B]), st.one_of(st.none(), st.integers(0, 4))),
-    st.builds(Expire, st.sampled_from([A, B])),
+    st.builds(
+        Put,
+        st.sampled_from([A, B]),
+        st.just(b"{}"),
+        ttl=st.one_of(st.none(), st.integers(1, 20)),
+        archived=st.booleans(),
+        at=moments,
+    ),
+    st.builds(Delete, st.sampled_from([A, B]), st.one_of(st.none(), st.integers(0, 4)), moments),
+    st.builds(Expire, st.sampled_from([A, B]), moments),
 )
 programs = st.lists(
     st.tuples(st.integers(-5, 15), st.lists(operations, min_size=1, max_size=4)), min_size=1, max_size=8
@@ -253,6 +307,8 @@ def test_any_program_keeps_the_rules(program: list[tuple[int, list[Operation]]])
         assert [version.revision for version in mine] == list(range(1, len(mine) + 1))
         assert sum(version.ended_at is None for version in mine) <= 1
         assert all(version.ended_at is not None for version in mine[:-1])
+        for older, newer in itertools.pairwise(mine):
+            assert older.written_at <= (older.ended_at or 0) <= newer.written_at
     assert shelf.check() == []
     for place, event in enumerate(shelf.log):
         assert event.hash == rehash(event)

@@ -163,7 +163,8 @@ _TABLES = ("tenants", "versions", "events", "receipts", "erasures")
 _SEALED_FREE = {
     "tenants": "tenant, sequence, trimmed",
     "versions": "n, id, plane, namespace, key, revision, sequence, created_at, written_at, expires_at, ended_at, "
-    "end_reason, ended_sequence, index_state, policy_attributes, attributes IS NULL, value IS NULL",
+    "end_reason, ended_sequence, index_state, policy_attributes, archived, index_fields, attributes IS NULL, "
+    "value IS NULL",
     "events": "sequence, kind, plane, namespace, key, row_id, revision, at, expires_at, actor, detail, kept",
     "receipts": "tenant, lookup, fingerprint, at",
     "erasures": "id, tenant, subject, sequence, at, versions, live",
@@ -180,6 +181,13 @@ def raw(files: MemoryFiles, path: str) -> Iterator[apsw.Connection]:
         yield connection
     finally:
         connection.close()
+
+
+def make_first_schema(connection: apsw.Connection) -> None:
+    """Take away what later steps added, so that the file is as the first release left it."""
+    for name in ("archived", "index_fields"):
+        connection.execute(f"ALTER TABLE versions DROP COLUMN {name}")
+    connection.execute("PRAGMA user_version = 1")
 
 
 def dump(connection: apsw.Connection, *, sealed: bool = False) -> Dump:

@@ -11,7 +11,7 @@ from recollect.domain.attributes import encode_attributes
 from recollect.domain.commits import Condition, Delete, Expect, Expire, Operation, Put, Unchanged
 from recollect.domain.filters import EVERYTHING, parse_filter
 from recollect.domain.instants import Instant
-from recollect.domain.queries import EventQuery, Find, NamespaceQuery, Order
+from recollect.domain.queries import Archived, EventQuery, Find, NamespaceQuery, Order
 from recollect.domain.reasons import EventKind, Plane
 from recollect.domain.retention import Retention
 from recollect.testing.doubles import START
@@ -64,6 +64,9 @@ _asked = st.one_of(
 )
 filters = st.dictionaries(st.sampled_from(["x", "y"]), _asked, max_size=2).map(parse_filter)
 
+elsewhere = _seldom(None, *(Instant(START + seconds * SECOND) for seconds in (-60, -2, 0, 1, 5, 90)), weight=3)
+"""When an operation happened, where it is imported."""
+archived = st.sampled_from([Archived.EXCLUDE, *Archived])
 VALUES = [b"{}", b'{"n":1}', b"\x00\xff", "日".encode()]
 plain_puts = st.builds(
     Put,
@@ -72,6 +75,8 @@ plain_puts = st.builds(
     policy_attributes=policies,
     ttl=st.sampled_from([None, None, SECOND, 5 * SECOND]),
     index=st.booleans(),
+    archived=_seldom(False, True, weight=2),
+    index_fields=st.sampled_from([None, '["x"]']),
 )
 """Such as nothing can refuse."""
 puts = st.builds(
@@ -84,9 +89,12 @@ puts = st.builds(
     ttl=_seldom(None, SECOND, 2 * SECOND, 5 * SECOND, 10**18, weight=2),
     expected_revision=_seldom(None, 0, 1, 2, 3, weight=4),
     index=st.booleans(),
+    archived=_seldom(False, True, weight=2),
+    at=elsewhere,
 )
-deletes = st.builds(Delete, address=places, expected_revision=_seldom(None, 0, 1, 2, weight=4))
-operations: st.SearchStrategy[Operation] = st.one_of(puts, puts, puts, deletes, st.builds(Expire, address=places))
+deletes = st.builds(Delete, address=places, expected_revision=_seldom(None, 0, 1, 2, weight=4), at=elsewhere)
+expiries = st.builds(Expire, address=places, at=elsewhere)
+operations: st.SearchStrategy[Operation] = st.one_of(puts, puts, puts, deletes, expiries)
 conditions: st.SearchStrategy[Condition] = st.one_of(
     st.builds(Expect, address=places, revision=st.integers(0, 3)),
     st.builds(Unchanged, plane=planes, within=scopes, since=st.integers(0, 40)),
@@ -102,6 +110,7 @@ finds = st.builds(
     offset=offsets,
     cursor=st.none(),
     as_of=st.one_of(st.none(), moments),
+    archived=archived,
 )
 _patterns = st.lists(st.sampled_from(["*", "a", "ab", "A", "user", "%", "\x1e"]), max_size=3).map(tuple)
 listings = st.builds(
@@ -113,6 +122,8 @@ listings = st.builds(
     max_depth=st.sampled_from([None, None, 1, 2]),
     limit=limits,
     offset=offsets,
+    filter=st.one_of(st.just(EVERYTHING), filters),
+    archived=archived,
 )
 readings = st.builds(  # `after` counts back from the end of the log
     EventQuery,
@@ -124,6 +135,7 @@ readings = st.builds(  # `after` counts back from the end of the log
     until=st.one_of(st.none(), st.none(), moments),
     limit=limits,
     values=st.booleans(),
+    filter=st.one_of(st.just(EVERYTHING), st.just(EVERYTHING), filters),
 )
 _spans = st.sampled_from([None, 0, 0, 3 * SECOND])
 retentions = st.builds(Retention, superseded=_spans, deleted=_spans, tombstones=_spans, events=_spans, receipts=_spans)

@@ -28,10 +28,10 @@ from recollect.backends.sqlite import SqliteKeyStore, SqliteOptions, SqliteStore
 from recollect.domain.address import Address, namespace
 from recollect.domain.commits import Commit, Condition, Expect, Operation, Receipt, idempotency
 from recollect.domain.errors import RecollectError
-from recollect.domain.events import Event
+from recollect.domain.events import Event, Head
 from recollect.domain.instants import Instant
 from recollect.domain.planning import Erasure
-from recollect.domain.queries import EventQuery, Find, NamespaceQuery, Order
+from recollect.domain.queries import Archived, EventQuery, Find, NamespaceQuery, Order
 from recollect.domain.reasons import EventKind
 from recollect.domain.retention import Pass, Retention
 from recollect.domain.rows import is_expired
@@ -84,6 +84,7 @@ class Twins(RuleBasedStateMachine):
         self.marks: list[tuple[str, Mark]] = []
         self.erasures: list[Erasure] = []
         self.folded: dict[str, tuple[int, dict[Address, Instant | None]]] = {}
+        self.stamps: dict[int, tuple[object, list[Head]]] = {}
 
     def teardown(self) -> None:
         try:
@@ -324,15 +325,24 @@ class Twins(RuleBasedStateMachine):
         for tenant in programs.TENANTS:
             self.both("head", tenant)
 
+    @invariant()
+    def equal_stamps_vouch_for_equal_logs(self) -> None:
+        for number, store in enumerate((self.reference, self.subject)):
+            heads = [drive(store.head(tenant)) for tenant in programs.TENANTS]
+            stamp, stamped = self.stamps.get(number, (None, []))
+            assert stamp != store.stamp() or stamped == heads
+            self.stamps[number] = (store.stamp(), heads)
+
     @rule(tenant=programs.tenants)
     def everything_is_alike(self, tenant: str) -> None:
         start = drive(self.reference.head(tenant)).trimmed
         self.both("events", tenant, EventQuery(after=start, limit=PAGE))
         self.both("pending", tenant, limit=PAGE)
         for plane in programs.PLANES:
-            self.both("namespaces", tenant, NamespaceQuery(plane=plane, limit=PAGE))
+            for archived in Archived:
+                self.both("namespaces", tenant, NamespaceQuery(plane=plane, limit=PAGE, archived=archived))
             for order in Order:
-                self.both("find", tenant, Find(plane, order=order, limit=PAGE))
+                self.both("find", tenant, Find(plane, order=order, limit=PAGE, archived=Archived.INCLUDE))
         for address in programs.FEW:
             self.both("get", tenant, address)
             self.both("history", tenant, address)
@@ -348,8 +358,9 @@ class Twins(RuleBasedStateMachine):
         folded = {address for address, expires_at in self._fold(tenant).items() if not is_expired(expires_at, now)}
         live: set[Address] = set()
         for plane in programs.PLANES:
-            page = self.both("find", tenant, Find(plane, order=Order.KEY, limit=PAGE))
-            live |= {row.address for row in page.rows}
+            for archived in (Archived.EXCLUDE, Archived.ONLY):
+                page = self.both("find", tenant, Find(plane, order=Order.KEY, limit=PAGE, archived=archived))
+                live |= {row.address for row in page.rows}
         assert live == folded
 
     def _fold(self, tenant: str) -> dict[Address, Instant | None]:
@@ -425,6 +436,11 @@ def lost_deletion(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(commits, "write_plan", write)
 
 
+def forgotten_archive(patch: pytest.MonkeyPatch) -> None:
+    assert reads._SHOWN[Archived.ONLY]
+    patch.setattr(reads, "_SHOWN", {**reads._SHOWN, Archived.ONLY: ""})
+
+
 def unconditional_mark(patch: pytest.MonkeyPatch) -> None:
     def mark(group: Any, tenant: str, marks: list[Mark]) -> int:
         sql = "UPDATE versions SET index_state = 'done' WHERE tenant = ? AND id = ?"
@@ -435,7 +451,7 @@ def unconditional_mark(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(upkeep, "mark_indexed", mark)
 
 
-@pytest.mark.parametrize("plant", [loose_scope, late_expiry, lost_deletion, unconditional_mark])
+@pytest.mark.parametrize("plant", [loose_scope, late_expiry, lost_deletion, forgotten_archive, unconditional_mark])
 def test_a_planted_difference_is_found(
     plant: Callable[[pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -251,7 +251,9 @@ def test_a_crash_between_destroying_the_key_and_the_receipt_is_completed_on_open
     with opened(folder, clock) as memories:
         write(memories)
         inner = memories._memories
-        inner._keyring.destroy(Erasure(bytes(16), "default", "user:ann", decode_namespace("user\x1eann"), "crashed"))
+        inner._workings.keyring.destroy(
+            Erasure(bytes(16), "default", "user:ann", decode_namespace("user\x1eann"), "crashed")
+        )
         assert CANARY not in everything_readable(memories, clock), "the key is gone already"
         assert not list(memories.events(kinds=["erased"]))
     with opened(folder, clock) as memories:
@@ -268,7 +270,7 @@ def test_a_crash_between_destroying_the_key_and_the_receipt_is_completed_on_open
 def test_a_crash_leaves_erasures_of_every_tenant_to_be_completed(folder: Path, clock: ManualClock) -> None:
     with opened(folder, clock) as memories:
         write(memories.for_tenant("other"))
-        memories._memories._keyring.destroy(
+        memories._memories._workings.keyring.destroy(
             Erasure(bytes(16), "other", "user:ann", decode_namespace("user\x1eann"), "crashed")
         )
     with opened(folder, clock) as memories:

@@ -18,7 +18,7 @@ import msgspec
 from recollect.domain.address import Address, Namespace
 from recollect.domain.attributes import NONE
 from recollect.domain.errors import InvalidCommit, InvalidExpiry, RevisionConflict
-from recollect.domain.instants import Instant
+from recollect.domain.instants import LAST, Instant
 from recollect.domain.reasons import EventKind, Plane
 from recollect.domain.text import flaw_in, shown
 
@@ -42,6 +42,12 @@ class Put(msgspec.Struct, frozen=True):
     """The revision the key must have now; 0 means that it must not exist; None means whatever."""
     index: bool = False
     """Whether the search index is to reflect this version."""
+    archived: bool = False
+    """Whether searches and listings are to leave it out unless they ask for such."""
+    index_fields: str | None = None
+    """Which fields of the value the search index is to reflect, as a JSON list; None means every text in it."""
+    at: Instant | None = None
+    """When it happened elsewhere, for what is imported; None means now. A `ttl` counts from then."""
 
 
 class Delete(msgspec.Struct, frozen=True):
@@ -49,12 +55,16 @@ class Delete(msgspec.Struct, frozen=True):
 
     address: Address
     expected_revision: int | None = None
+    at: Instant | None = None
+    """When it happened elsewhere; None means now."""
 
 
 class Expire(msgspec.Struct, frozen=True):
     """End the live version if its time is up; otherwise change nothing."""
 
     address: Address
+    at: Instant | None = None
+    """When it happened elsewhere; None means now."""
 
 
 class Expect(msgspec.Struct, frozen=True):
@@ -122,6 +132,8 @@ def checked_commit(commit: Commit) -> Commit:
         raise InvalidCommit(f"a commit has at most {MAX_OPERATIONS:,} operations, this one {len(commit.operations):,}")
     weight = 0
     for operation in commit.operations:
+        if operation.at is not None and not 0 <= operation.at <= LAST:
+            raise InvalidCommit("the moment of an operation lies outside the years 1970 to 9999")
         if isinstance(operation, Put):
             weight += len(operation.value) + len(operation.attributes or b"")
             if operation.expires_at is not None and operation.ttl is not None:
@@ -176,11 +188,18 @@ def _said(operation: Operation) -> tuple[object, ...]:
                 operation.ttl,
                 operation.expected_revision,
                 operation.index,
+                *_told_since(operation, archived=operation.archived, fields=operation.index_fields),
             )
         case Delete():
-            return (*place, operation.expected_revision)
+            return (*place, operation.expected_revision, *_told_since(operation))
         case Expire():
-            return place
+            return (*place, *_told_since(operation))
+
+
+def _told_since(operation: Operation, *, archived: bool = False, fields: str | None = None) -> tuple[object, ...]:
+    """What came later to operations: told only where it is used, so that fingerprints kept before still match."""
+    told = (archived, operation.at) if archived or operation.at is not None else ()
+    return told if fields is None else (*told, fields)
 
 
 def refuse_revision(address: Address, expected: int, actual: int) -> RevisionConflict:

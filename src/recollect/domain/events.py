@@ -64,9 +64,15 @@ def version_digest(
     policy_attributes: str,
     created_at: Instant,
     expires_at: Instant | None,
+    archived: bool = False,
+    index_fields: str | None = None,
 ) -> bytes:
     """What pins a stored version to its event without keeping the version readable."""
-    return sha256(_pack((sealed_value, sealed_attributes, policy_attributes, created_at, expires_at))).digest()
+    contents: tuple[object, ...] = (sealed_value, sealed_attributes, policy_attributes, created_at, expires_at)
+    # What came later counts only where it is set, so that digests from before still hold.
+    if archived:
+        contents = (*contents, True)
+    return sha256(_pack(contents if index_fields is None else (*contents, index_fields))).digest()
 
 
 def next_event(

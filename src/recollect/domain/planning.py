@@ -44,6 +44,8 @@ class Version(msgspec.Struct):
     end_reason: EndReason | None = None
     ended_sequence: int | None = None
     index_state: IndexState = IndexState.UNWANTED
+    archived: bool = False
+    index_fields: str | None = None
 
 
 class Newest(msgspec.Struct, frozen=True):
@@ -149,15 +151,20 @@ class _Planning:
         self.events: list[Event] = []
         self.outcomes: list[Outcome] = []
 
-    def newest(self, address: Address) -> Newest | Version | None:
-        """The newest version of a key, with what this commit did before; an expired one is ended first."""
+    def newest(self, address: Address, at: Instant | None) -> Newest | Version | None:
+        """The newest version of a key, with what this commit did before; one expired at the moment is ended first."""
         found = self.known.get(address) if self.known else None
         if found is None:
             found = self.stored(address)
-        if found is not None and found.ended_at is None and is_expired(found.expires_at, self.now):
-            self.finish_version(found, address, EventKind.EXPIRED, EndReason.EXPIRED)
+        moment = self.now if at is None else at
+        if found is not None and found.ended_at is None and is_expired(found.expires_at, moment):
+            self.finish_version(found, address, EventKind.EXPIRED, EndReason.EXPIRED, at)
             return self.known[address]
         return found
+
+    def detail(self, at: Instant | None) -> str:
+        """What an event says beside its fields: for one that happened elsewhere, when it was recorded here."""
+        return "" if at is None else msgspec.json.encode({"imported_at": self.now}).decode()
 
     def require(self, condition: Condition, changed_since: Callable[[Plane, Namespace, int], bool]) -> None:
         """Refuse the commit when the condition no longer holds."""
@@ -172,25 +179,28 @@ class _Planning:
     def put(self, put: Put) -> Outcome:
         """Open a new version, ending the live one if there is one."""
         address = put.address
-        newest = self.newest(address)
+        newest = self.newest(address, put.at)
         live = None if newest is None or newest.ended_at is not None else newest
         expected = put.expected_revision
         if expected is not None and expected != (live.revision if live else 0):
             raise refuse_revision(address, expected, live.revision if live else 0)
-        at, revision, created_at = self.now, 1, self.now
+        moment = self.now if put.at is None else put.at
+        at, revision, created_at = moment, 1, moment
         if newest is not None:
             at = max(at, newest.written_at, newest.ended_at or newest.written_at)
             revision = newest.revision + 1
             created_at = live.created_at if live else at
-        expires_at = put.expires_at if put.ttl is None else checked_expiry(Instant(self.now + put.ttl))
+        expires_at = put.expires_at if put.ttl is None else checked_expiry(Instant(moment + put.ttl))
         row_id = self.new_id(at)
         value = self.seal(self.tenant, address, row_id, revision, VALUE, put.value)
         attributes = put.attributes
         if attributes is not None:
             attributes = self.seal(self.tenant, address, row_id, revision, ATTRIBUTES, attributes)
-        digest = version_digest(value, attributes, put.policy_attributes, created_at, expires_at)
+        digest = version_digest(
+            value, attributes, put.policy_attributes, created_at, expires_at, put.archived, put.index_fields
+        )
         kind = EventKind.ADD if live is None else EventKind.UPDATE
-        sequence = self.tell(kind, address, row_id, revision, at, expires_at, digest)
+        sequence = self.tell(kind, address, row_id, revision, at, expires_at, self.detail(put.at), digest)
         if live is not None:
             self.end(address, live, at, EndReason.UPDATED, sequence)
         version = Version(
@@ -208,6 +218,8 @@ class _Planning:
             None,
             None,
             IndexState.PENDING if put.index else IndexState.UNWANTED,
+            put.archived,
+            put.index_fields,
         )
         self.known[address] = version
         self.versions.append(version)
@@ -215,26 +227,30 @@ class _Planning:
 
     def delete(self, delete: Delete) -> Outcome:
         """End the live version if there is one."""
-        newest = self.newest(delete.address)
+        newest = self.newest(delete.address, delete.at)
         live = None if newest is None or newest.ended_at is not None else newest
         expected = delete.expected_revision
         if expected is not None and expected != (live.revision if live else 0):
             raise refuse_revision(delete.address, expected, live.revision if live else 0)
         if live is None:
             return _NOTHING
-        return self.finish_version(live, delete.address, EventKind.DELETE, EndReason.DELETED)
+        return self.finish_version(live, delete.address, EventKind.DELETE, EndReason.DELETED, delete.at)
 
     def expire(self, expire: Expire) -> Outcome:
         """End the live version if its time is up."""
         found = self.known.get(expire.address) or self.stored(expire.address)
-        if found is None or found.ended_at is not None or not is_expired(found.expires_at, self.now):
+        moment = self.now if expire.at is None else expire.at
+        if found is None or found.ended_at is not None or not is_expired(found.expires_at, moment):
             return _NOTHING
-        return self.finish_version(found, expire.address, EventKind.EXPIRED, EndReason.EXPIRED)
+        return self.finish_version(found, expire.address, EventKind.EXPIRED, EndReason.EXPIRED, expire.at)
 
-    def finish_version(self, live: Newest | Version, address: Address, kind: EventKind, reason: EndReason) -> Outcome:
-        """End a live version with nothing in its place."""
-        at = max(self.now, live.written_at)
-        sequence = self.tell(kind, address, live.id, live.revision, at, live.expires_at, NO_DIGEST)
+    def finish_version(
+        self, live: Newest | Version, address: Address, kind: EventKind, reason: EndReason, at: Instant | None
+    ) -> Outcome:
+        """End a live version with nothing in its place, now or at the moment when that happened elsewhere."""
+        detail = self.detail(at)
+        at = max(self.now if at is None else at, live.written_at)
+        sequence = self.tell(kind, address, live.id, live.revision, at, live.expires_at, detail, NO_DIGEST)
         self.end(address, live, at, reason, sequence)
         return Outcome(kind, sequence, live.id, live.revision, live.created_at, at, live.expires_at)
 
@@ -246,6 +262,7 @@ class _Planning:
         revision: int,
         at: Instant,
         expires_at: Instant | None,
+        detail: str,
         digest: bytes,
     ) -> int:
         """Append the next event, and return its sequence."""
@@ -260,7 +277,7 @@ class _Planning:
             at,
             expires_at,
             self.actor,
-            "",
+            detail,
             digest,
             self.hash,
         )
@@ -336,7 +353,7 @@ def plan_erasure(erasure: Erasure, *, head: Head, versions: int, live: int, now:
 def erase_version(version: Version, event: Event) -> None:
     """What an erasure leaves of a version: its place in history, and nothing of its contents."""
     version.value = version.attributes = None
-    version.policy_attributes = NONE
+    version.policy_attributes, version.archived, version.index_fields = NONE, False, None
     if version.ended_at is None:
         version.ended_at, version.end_reason = max(event.at, version.written_at), EndReason.ERASED
         version.ended_sequence = event.sequence

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import msgspec
 
 from recollect.domain.address import DEPTH_CEILING, ROOT, Namespace
+from recollect.domain.attributes import stored_attributes
 from recollect.domain.errors import CursorExpired, InvalidCursor, InvalidQuery
 from recollect.domain.events import Entry, Event, Head
-from recollect.domain.filters import EVERYTHING, Filter
+from recollect.domain.filters import EVERYTHING, Filter, matches
 from recollect.domain.instants import Instant
 from recollect.domain.reasons import EventKind, Plane
 from recollect.domain.rows import Row
@@ -37,6 +38,17 @@ class Order(StrEnum):
     """By namespace and key, in byte order: what exists throughout a paging is met exactly once."""
 
 
+class Archived(StrEnum):
+    """What a search does about archived rows."""
+
+    EXCLUDE = "exclude"
+    """Leave them out."""
+    INCLUDE = "include"
+    """Treat them like any other."""
+    ONLY = "only"
+    """Return no others."""
+
+
 @dataclass(frozen=True, slots=True)
 class Find:
     """Which live rows to return, in which order, from where on."""
@@ -49,6 +61,7 @@ class Find:
     offset: int = 0
     cursor: str | None = None
     as_of: Instant | None = None
+    archived: Archived = Archived.EXCLUDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +83,9 @@ class NamespaceQuery:
     max_depth: int | None = None
     limit: int = 100
     offset: int = 0
+    filter: Filter = EVERYTHING
+    """Only namespaces with a row whose policy attributes match."""
+    archived: Archived = Archived.EXCLUDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +103,8 @@ class EventQuery:
     limit: int = 50
     values: bool = True
     """Whether to bring the versions that the events tell of."""
+    filter: Filter = EVERYTHING
+    """Only events that tell of a version which is kept and whose policy attributes match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +209,19 @@ def parse_event_cursor(cursor: str) -> int:
     raise InvalidCursor("the cursor does not belong to the event log; start again without one")
 
 
+def transfer_cursor(end: int, after: int) -> str:
+    """Where an export that ends at a point of the log continues."""
+    return _sealed_cursor(("x1", end, after))
+
+
+def parse_transfer_cursor(cursor: str) -> tuple[int, int]:
+    """Where an export ends, and after which point of the log it continues."""
+    match _opened_cursor(cursor):
+        case ["x1", int(end), int(after)] if 0 <= after <= end < 1 << 63:
+            return end, after
+    raise InvalidCursor("the cursor does not belong to an export; start again without one")
+
+
 def _sealed_cursor(parts: tuple[object, ...]) -> str:
     text = msgspec.json.encode(parts)
     check = binascii.crc32(text).to_bytes(4)
@@ -225,15 +256,27 @@ def check_reach(after: int, head: Head) -> None:
         raise InvalidCursor(f"the log has {head.sequence} events; this cursor is from another log")
 
 
-def selects(query: EventQuery, event: Event) -> bool:
-    """True when the query asks for this event. An erasure concerns every plane."""
+def selects(query: EventQuery, event: Event, policy_attributes: str | None = None) -> bool:
+    """True when the query asks for this event, whose version has these attributes; None when it is not kept.
+
+    An erasure concerns every plane. An event without a kept version passes no filter but the empty one.
+    """
     return (
         query.within.contains(event.address.namespace)
         and (query.planes is None or event.address.plane in query.planes or event.kind is EventKind.ERASED)
         and (query.kinds is None or event.kind in query.kinds)
         and (query.since is None or event.at > query.since)
         and (query.until is None or event.at < query.until)
+        and (
+            not query.filter
+            or (policy_attributes is not None and matches(query.filter, stored_attributes(policy_attributes)))
+        )
     )
+
+
+def shows(asked: Archived, *, archived: bool) -> bool:
+    """True when a search that asks so returns a row that is, or is not, archived."""
+    return asked is Archived.INCLUDE or archived is (asked is Archived.ONLY)
 
 
 def concerns(event: Event, plane: Plane, within: Namespace) -> bool:

@@ -20,6 +20,8 @@ class Plane(StrEnum):
     TODO = "todo"
     TRACE = "trace"
     BUDGET = "budget"
+    TOKEN = "token"  # noqa: S105 - a plane, not a secret
+    TRANSFER = "transfer"
 
 
 class EventKind(StrEnum):

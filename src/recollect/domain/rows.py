@@ -31,6 +31,8 @@ class Row(msgspec.Struct, frozen=True):
     ended_at: Instant | None = None
     end_reason: EndReason | None = None
     index_state: IndexState = IndexState.UNWANTED
+    archived: bool = False
+    index_fields: str | None = None
 
     def live_as_of(self, moment: Instant) -> bool:
         """True when a read at that earlier moment would have seen this version."""
@@ -95,6 +97,11 @@ class Item:
         if self._attributes is None and self.row.attributes is not None:
             self._attributes = stored_value(self.row.attributes)
         return self._attributes
+
+    @property
+    def archived(self) -> bool:
+        """True when searches leave it out unless they ask for such."""
+        return self.row.archived
 
     @property
     def created_at(self) -> datetime:

@@ -131,12 +131,19 @@ class LogChecker:
             self._found(Finding.VERSION_ALTERED, event.sequence, "recorded another version than the one stored")
             return
         if version.value is None:
-            emptied = version.attributes is None and version.policy_attributes == NONE and version.ended_at is not None
+            rest = (version.attributes, version.policy_attributes, version.archived, version.index_fields)
+            emptied = rest == (None, NONE, False, None) and version.ended_at is not None
             created_at = self._created.get(event.address, version.created_at)
             if kept is not Kept.EMPTIED or not emptied or version.created_at != created_at:
                 self._found(Finding.VERSION_ALTERED, event.sequence, "recorded a value that is gone")
         elif kept is not Kept.WHOLE or event.digest != version_digest(
-            version.value, version.attributes, version.policy_attributes, version.created_at, version.expires_at
+            version.value,
+            version.attributes,
+            version.policy_attributes,
+            version.created_at,
+            version.expires_at,
+            version.archived,
+            version.index_fields,
         ):
             self._found(Finding.VERSION_ALTERED, event.sequence, "recorded other contents than those stored")
 

@@ -57,5 +57,6 @@ class Listener:
             self._event.wait(seconds)
         else:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._event.wait(), seconds)
+                async with asyncio.timeout(seconds):  # `wait_for` loses a cancellation that meets a call
+                    await self._event.wait()
         self._event.clear()

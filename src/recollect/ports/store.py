@@ -24,14 +24,16 @@ S18  A malformed cursor, or one of another order, is refused.
 S19  History has every kept version, newest first, with why and when each ended.
 S20  A read as of a moment sees exactly the versions that were live then.
 S21  A row can be had by its id, live or not, in its own tenant only.
-S22  Listed namespaces are those with a live row, sorted by encoding, each once; `*` is one segment.
+S22  Listed namespaces are those with a live row that the filter matches, sorted by encoding, each once; `*` is
+     one segment.
 S23  Listed namespaces can be truncated to a depth, limited and offset, in that order.
 S24  Values come back exactly as they were given.
 
 The log
 S25  Every add, update, delete and expiry appends exactly one event, in the commit it tells of.
 S26  Sequences are dense per tenant, from 1, in the order of commits, whatever the clock does.
-S27  Pages of events put together are the whole log: none missed, doubled or reordered, filters included.
+S27  Pages of events put together are the whole log: none missed, doubled or reordered, filters included. A filter
+     by attributes selects events whose version is kept and matches; an event without one passes only the empty filter.
 S28  Each event carries the hash of the one before; the head carries that of the last.
 S29  `verify` finds every edit, deletion, swap and truncation of events and versions.
 S30  Evicting or purging a version leaves its event; the version that comes with it is then empty.
@@ -52,6 +54,15 @@ S41  Erasing leaves a receipt in the log, and the log still verifies.
 S42  A backup is a consistent copy that can be opened on its own, taken while others write.
 S43  A closed store refuses every call with `StoreClosed`.
 S44  Listing tenants names those that have ever written, sorted.
+
+Archiving, importing, noticing
+S45  An archived version is the live one of its key like any other, but searches and listed namespaces leave it out
+     unless told to include such or to return only such; a later write without the mark ends that.
+S46  What happened elsewhere keeps its moment: times and expiry are as of then, though never before the version it
+     follows, and the event says when it was recorded.
+S47  Two equal stamps from one instance mean that nothing was committed in between, by anybody: a commit that was
+     acknowledged anywhere is noticed by every later stamp.
+S48  Which fields of a value are to be indexed is kept with the version for as long as its value, and pinned like it.
 """
 
 from __future__ import annotations
@@ -135,7 +146,7 @@ class Store(ABC):
 
     @abstractmethod
     async def commit(self, commit: Commit) -> Receipt:
-        """Carry out a commit (S1 to S11)."""
+        """Carry out a commit (S1 to S11, S45, S46)."""
 
     def begin(self, tenant: str, actor: str = "") -> UnitOfWork:
         """A unit of work: reads that are remembered, writes that happen at its end, together."""
@@ -168,7 +179,7 @@ class Store(ABC):
 
     @abstractmethod
     async def find(self, tenant: str, query: Find) -> Page:
-        """Live rows in a scope (S13 to S18, S20)."""
+        """Live rows in a scope (S13 to S18, S20, S45)."""
 
     @abstractmethod
     async def history(
@@ -178,11 +189,18 @@ class Store(ABC):
 
     @abstractmethod
     async def namespaces(self, tenant: str, query: NamespaceQuery) -> Sequence[tuple[str, ...]]:
-        """The namespaces that have live rows (S22, S23)."""
+        """The namespaces that have live rows (S22, S23, S45)."""
 
     @abstractmethod
     async def tenants(self) -> Sequence[str]:
         """Who has ever written here (S44)."""
+
+    def stamp(self) -> object:
+        """Something to compare with an earlier one: equal only if nothing was committed in between (S47).
+
+        It is cheap enough for every request and waits for no writer. One that is always new is always right.
+        """
+        return object()
 
     # -- the log
 

@@ -189,6 +189,7 @@ def check_nothing_leaked(store: SqliteStore) -> None:
     assert not [thread for thread in store._threads._threads if thread.is_alive()], "a reader's thread is still running"
     assert not store._pool._all, "a reader's connection is still open"
     assert not store._pool._idle, "a closed connection is still handed out"
+    assert store._stamps._closed, "stamps are still given"
     assert not store._signal._listeners, "somebody still waits for the closed store"
     try:
         store._writer.db.execute("SELECT 1")

@@ -29,6 +29,11 @@ class Tenant:
     receipts: dict[bytes, tuple[bytes, Receipt, Instant]] = field(default_factory=dict)
     erasures: dict[bytes, Erased] = field(default_factory=dict)
 
+    def attributes_of(self, event: Event) -> str | None:
+        """The attributes of the version that the event opened or ended, while they are kept."""
+        version = self.by_id.get(event.row_id)
+        return None if version is None or version.value is None else version.policy_attributes
+
 
 def is_due(version: Version, step: Pass, before: Instant | None) -> bool:
     """True when the pass is to take this version, which ended at or before the moment."""

@@ -43,6 +43,7 @@ from recollect.domain.queries import (
     matches_patterns,
     parse_find_cursor,
     selects,
+    shows,
 )
 from recollect.domain.reasons import EventKind, IndexState, Plane
 from recollect.domain.retention import Pass, Retention, Swept, cutoff, due_before
@@ -64,6 +65,7 @@ class MemoryStore(Store):
         self._tenants: dict[str, Tenant] = {}
         self._leases: dict[str, Lease] = {}
         self._fences: dict[str, int] = {}
+        self._commits = 0
         self._closed = False
         self.direct = direct
         self._lock = threading.Lock()
@@ -109,6 +111,7 @@ class MemoryStore(Store):
             self._insert(tenant, version)
         tenant.log.extend(plan.events)
         tenant.head = plan.head
+        self._commits += 1
 
     def _end(self, version: Version, ending: Ending) -> None:
         version.ended_at, version.end_reason = ending.at, ending.reason
@@ -180,7 +183,8 @@ class MemoryStore(Store):
         found = [
             row
             for version in self._within(self._tenant(tenant), query.plane, query.within)
-            if matches(query.filter, stored_attributes(version.policy_attributes))
+            if shows(query.archived, archived=version.archived)
+            and matches(query.filter, stored_attributes(version.policy_attributes))
             and (row := self._visible(tenant, version, now, query.as_of)) is not None
         ]
         found.sort(key=sort_key(query.order), reverse=query.order is Order.NEWEST)
@@ -211,7 +215,10 @@ class MemoryStore(Store):
         live = {
             version.address.namespace
             for version in self._within(self._tenant(tenant), query.plane, query.within)
-            if version.ended_at is None and not is_expired(version.expires_at, now)
+            if version.ended_at is None
+            and not is_expired(version.expires_at, now)
+            and shows(query.archived, archived=version.archived)
+            and matches(query.filter, stored_attributes(version.policy_attributes))
         }
         chosen = {
             namespace if query.max_depth is None else namespace.truncated(query.max_depth)
@@ -226,6 +233,11 @@ class MemoryStore(Store):
         self._check_open()
         return sorted(name for name, tenant in self._tenants.items() if tenant.head.sequence)
 
+    def stamp(self) -> object:
+        """How many changes there were."""
+        self._check_open()
+        return self._commits
+
     # -- the log
 
     async def head(self, tenant: str) -> Head:
@@ -239,7 +251,11 @@ class MemoryStore(Store):
         stored = self._tenant(tenant)
         head = stored.head
         check_reach(query.after, head)
-        chosen = [event for event in stored.log[query.after - head.trimmed :] if selects(query, event)]
+        chosen = [
+            event
+            for event in stored.log[query.after - head.trimmed :]
+            if selects(query, event, stored.attributes_of(event) if query.filter else None)
+        ]
         entries = [self._entry(tenant, stored, event, values=query.values) for event in chosen[: query.limit]]
         if len(chosen) > query.limit:
             return EventPage(entries, entries[-1].event.sequence, head.sequence)
@@ -297,6 +313,7 @@ class MemoryStore(Store):
         if step is Pass.PURGE:
             due = [version for version in due if self._oldest_first(stored, version, before)]
         due.sort(key=lambda version: (version.ended_at, version.sequence))
+        self._commits += 1
         for version in due[:limit]:
             if step is Pass.PURGE:
                 self._purge(stored, version)
@@ -322,7 +339,7 @@ class MemoryStore(Store):
 
     def _empty(self, stored: Tenant, version: Version) -> None:
         version.value = version.attributes = None
-        version.policy_attributes = NONE
+        version.policy_attributes, version.archived, version.index_fields = NONE, False, None
         stored.kept[version.sequence] = Kept.EMPTIED
 
     def _purge(self, stored: Tenant, version: Version) -> None:
@@ -333,6 +350,7 @@ class MemoryStore(Store):
         stored.kept[version.sequence] = Kept.PURGED
 
     def _trim(self, stored: Tenant, retention: Retention, now: Instant, limit: int) -> Swept:
+        self._commits += 1
         done = 0
         old = cutoff(now, retention.receipts)
         if old is not None:
@@ -361,6 +379,7 @@ class MemoryStore(Store):
     async def mark_indexed(self, tenant: str, marks: Sequence[Mark]) -> int:
         """Mark versions that are still as they were read."""
         self._check_open()
+        self._commits += 1
         return sum(self._mark(self._tenant(tenant), mark) for mark in marks)
 
     def _mark(self, stored: Tenant, mark: Mark) -> bool:
@@ -375,6 +394,7 @@ class MemoryStore(Store):
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         """Take or prolong a lease."""
         self._check_open()
+        self._commits += 1
         now = self._clock()
         held = self._leases.get(name)
         if held is not None and held.holder != holder and held.expires_at > now:
@@ -398,6 +418,7 @@ class MemoryStore(Store):
 
     def _held(self, lease: Lease) -> None:
         self._check_open()
+        self._commits += 1
         held = self._leases.get(lease.name)
         if held is None or held.fence != lease.fence or held.expires_at <= self._clock():
             raise LeaseLost(f"the lease {lease.name!r} is no longer held by {lease.holder!r}")
@@ -427,6 +448,7 @@ class MemoryStore(Store):
         stored.log.append(event)
         stored.head = after(stored.head, event)
         stored.erasures[erasure.id] = erased
+        self._commits += 1
         return erased
 
     async def aside(self, work: Callable[[], Result]) -> Result:
@@ -472,4 +494,6 @@ class MemoryStore(Store):
             version.ended_at,
             version.end_reason,
             version.index_state,
+            version.archived,
+            version.index_fields,
         )

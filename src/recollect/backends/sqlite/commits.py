@@ -52,8 +52,9 @@ UPDATE versions SET ended_at = ?2, end_reason = ?3, ended_sequence = ?4, index_s
 """
 _INSERT = """
 INSERT INTO versions (id, tenant, plane, namespace, key, revision, sequence, created_at, written_at, expires_at,
-    ended_at, end_reason, ended_sequence, index_state, policy_attributes, attributes, value)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ended_at, end_reason, ended_sequence, index_state, policy_attributes, attributes, value, archived,
+    index_fields)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _TELL = """
 INSERT INTO events (tenant, sequence, kind, plane, namespace, key, row_id, revision, at, expires_at, actor, detail,
@@ -164,6 +165,8 @@ def write_plan(group: Group, tenant: str, plan: Plan) -> None:
                     version.policy_attributes,
                     version.attributes,
                     version.value,
+                    version.archived,
+                    version.index_fields,
                 )
                 for version in plan.versions
             ],
@@ -211,7 +214,7 @@ WHERE tenant = ?1 AND sequence IN (SELECT sequence FROM versions WHERE n IN ({_M
 """
 _EMPTY = f"""
 UPDATE versions SET
-    value = NULL, attributes = NULL, policy_attributes = '{NONE}',
+    value = NULL, attributes = NULL, policy_attributes = '{NONE}', archived = 0, index_fields = NULL,
     end_reason = CASE WHEN ended_at IS NULL THEN 'erased' ELSE end_reason END,
     ended_sequence = CASE WHEN ended_at IS NULL THEN ?6 ELSE ended_sequence END,
     ended_at = CASE WHEN ended_at IS NULL THEN max(?5, written_at) ELSE ended_at END,

@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 
 from recollect.backends.sqlite.commits import subtree_range
+from recollect.backends.sqlite.conditions import filter_sql
 from recollect.backends.sqlite.reads import COLUMNS, Reader
 from recollect.domain.address import Address, decode_namespace
 from recollect.domain.events import Entry, Event, Head
@@ -87,6 +88,10 @@ def _events_sql(tenant: str, query: EventQuery) -> tuple[str, list[object]]:
     if query.values:
         columns = f"{_EVENT}, {_VERSION}"
         joined = "LEFT JOIN versions v ON v.id = e.row_id AND e.kind IN ('add', 'update')"
+    if query.filter:
+        asked, bound = filter_sql(query.filter)
+        clauses.append(f"EXISTS (SELECT 1 FROM versions WHERE id = e.row_id AND value IS NOT NULL{asked})")
+        bindings += bound
     sql = f"SELECT {columns} FROM events e {joined} WHERE {' AND '.join(clauses)} ORDER BY e.sequence LIMIT ?"
     return sql, [*bindings, query.limit + 1]
 
@@ -114,9 +119,10 @@ def _event(tenant: str, row: Sequence[Any]) -> Event:
 
 _SEALED = (
     "v.plane, v.namespace, v.key, v.id, v.revision, v.sequence, v.value, v.attributes, v.policy_attributes, "
-    "v.created_at, v.written_at, v.expires_at, v.ended_at, v.end_reason, v.ended_sequence, v.index_state"
+    "v.created_at, v.written_at, v.expires_at, v.ended_at, v.end_reason, v.ended_sequence, v.index_state, "
+    "v.archived, v.index_fields"
 )
-_SEALED_WIDTH = 16
+_SEALED_WIDTH = 18
 _EVERY_EVENT = f"""
 SELECT {_EVENT}, e.kept, {_SEALED} FROM events e
 LEFT JOIN versions v ON v.id = e.row_id AND v.tenant = e.tenant
@@ -184,6 +190,9 @@ def _check_version(checker: LogChecker, tenant: str, row: Sequence[Any]) -> None
     checker.version(version, opened, ended, max(version.revision, row[-1] or 0))
 
 
+_MARKS = {0: False, 1: True}
+
+
 def _version(row: Sequence[Any]) -> Version | None:
     if row[3] is None:
         return None
@@ -202,4 +211,6 @@ def _version(row: Sequence[Any]) -> Version | None:
         end_reason=None if row[13] is None else EndReason(row[13]),
         ended_sequence=row[14],
         index_state=IndexState(row[15]),
+        archived=_MARKS[row[16]],
+        index_fields=row[17],
     )

@@ -16,6 +16,7 @@ from recollect.domain.errors import KeyErased
 from recollect.domain.instants import Instant
 from recollect.domain.planning import ATTRIBUTES, VALUE
 from recollect.domain.queries import (
+    Archived,
     Find,
     NamespaceQuery,
     Order,
@@ -31,7 +32,7 @@ from recollect.ports.store import Pending
 
 COLUMNS = (
     "plane, namespace, key, id, revision, sequence, value, attributes, policy_attributes, created_at, written_at, "
-    "expires_at, ended_at, end_reason, index_state"
+    "expires_at, ended_at, end_reason, index_state, archived, index_fields"
 )
 _PLANES = {plane.value: plane for plane in Plane}
 _REASONS: dict[str | None, EndReason | None] = {reason.value: reason for reason in EndReason}
@@ -82,6 +83,8 @@ class Reader:
             ended_at,
             reason,
             state,
+            archived,
+            index_fields,
         ) = stored
         address = Address(_PLANES[plane], decode_namespace(encoded), key)
         try:
@@ -106,6 +109,8 @@ class Reader:
             ended_at,
             _REASONS[reason],
             _STATES[state],
+            archived == 1,
+            index_fields,
         )
 
     def readable(self, tenant: str, stored: Iterable[Sequence[Any]]) -> Iterator[Row]:
@@ -159,6 +164,7 @@ _PLACES: dict[Order, Callable[[Sequence[Any]], Any]] = {
     Order.KEY: itemgetter(1, 2),
 }
 _ORDERS = {Order.NEWEST: "n DESC", Order.OLDEST: "n", Order.KEY: "namespace, key"}
+_SHOWN = {Archived.EXCLUDE: " AND archived = 0", Archived.INCLUDE: "", Archived.ONLY: " AND archived = 1"}
 
 
 def _find_sql(tenant: str, query: Find, now: Instant) -> tuple[str, list[object]]:
@@ -166,6 +172,7 @@ def _find_sql(tenant: str, query: Find, now: Instant) -> tuple[str, list[object]
     scope = "tenant = ? AND plane = ? AND namespace >= ? AND namespace < ?"
     scope_bound: list[object] = [tenant, query.plane, low, high]
     asked, asked_bound = filter_sql(query.filter)
+    asked = _SHOWN[query.archived] + asked
     place = parse_find_cursor(query.cursor, query.order) if query.cursor is not None else None
     if place is not None and query.order is Order.KEY:
         asked = f" AND (namespace, key) > (?, ?){asked}"
@@ -200,14 +207,14 @@ WITH RECURSIVE walk (found) AS (
     SELECT (
         SELECT namespace FROM versions INDEXED BY versions_live
         WHERE tenant = ?1 AND plane = ?2 AND ended_at IS NULL AND namespace >= ?3 AND namespace < ?4
-            AND (expires_at IS NULL OR expires_at > ?5)
+            AND (expires_at IS NULL OR expires_at > ?5){asked}
         ORDER BY namespace LIMIT 1
     )
     UNION ALL
     SELECT (
         SELECT namespace FROM versions INDEXED BY versions_live
         WHERE tenant = ?1 AND plane = ?2 AND ended_at IS NULL AND namespace > walk.found AND namespace < ?4
-            AND (expires_at IS NULL OR expires_at > ?5)
+            AND (expires_at IS NULL OR expires_at > ?5){asked}
         ORDER BY namespace LIMIT 1
     ) FROM walk WHERE walk.found IS NOT NULL
 )
@@ -218,7 +225,10 @@ SELECT found FROM walk WHERE found IS NOT NULL
 def namespaces(db: apsw.Connection, tenant: str, query: NamespaceQuery, now: Instant) -> Sequence[tuple[str, ...]]:
     """Namespaces with a live row, by jumping from each to the next in the index."""
     low, high = subtree_range(query.within)
-    found = (decode_namespace(encoded) for (encoded,) in db.execute(_WALK, (tenant, query.plane, low, high, now)))
+    asked, bound = filter_sql(query.filter)
+    sql = _WALK.format(asked=_SHOWN[query.archived] + asked)
+    bindings = (tenant, query.plane, low, high, now, *bound, *bound)
+    found = (decode_namespace(encoded) for (encoded,) in db.execute(sql, bindings))
     if query.suffix or query.prefix != query.within.segments:
         found = (each for each in found if matches_patterns(each.segments, query.prefix, query.suffix))
     if query.max_depth is not None:

@@ -104,7 +104,12 @@ CREATE TABLE leases (
 ) STRICT, WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST,)
+_ARCHIVED = """
+ALTER TABLE versions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE versions ADD COLUMN index_fields TEXT;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _ARCHIVED)
 """Step n takes a file from schema n to n + 1. Steps are added, never changed."""
 
 

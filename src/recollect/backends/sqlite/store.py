@@ -22,6 +22,7 @@ from recollect.backends.sqlite import commits, log, reads, upkeep
 from recollect.backends.sqlite.connections import ReaderPool, translated, translating
 from recollect.backends.sqlite.options import SqliteOptions
 from recollect.backends.sqlite.schema import check_engine, migrate
+from recollect.backends.sqlite.stamps import Stamps
 from recollect.backends.sqlite.turns import Turns
 from recollect.backends.sqlite.writer import Group, Job, Writer
 from recollect.domain.address import Address, subject_of
@@ -67,6 +68,7 @@ class SqliteStore(Store):
                 self._writer.db.close()
                 raise
         self._pool = ReaderPool(options)
+        self._stamps = Stamps(options)
         self._threads = ThreadPoolExecutor(options.readers, thread_name_prefix="recollect-reader")
         self._slow = ThreadPoolExecutor(2, thread_name_prefix="recollect-slow")
         self._turns = Turns(self._threads, self._asked)
@@ -124,6 +126,12 @@ class SqliteStore(Store):
     async def tenants(self) -> Sequence[str]:
         """Who has ever written."""
         return await self._read(_tenants)
+
+    def stamp(self) -> object:
+        """What another connection would notice a commit by; always new where there can be no other one."""
+        if self._closed:
+            raise StoreClosed("the store was closed")
+        return super().stamp() if self._options.exclusive else self._stamps.read()
 
     # -- the log
 
@@ -216,6 +224,7 @@ class SqliteStore(Store):
         self._writer.close()
         self._threads.shutdown(wait=True)
         self._slow.shutdown(wait=True)
+        self._stamps.close()
         self._pool.close()
 
     # -- inner

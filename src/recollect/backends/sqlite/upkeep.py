@@ -40,7 +40,10 @@ WHERE tenant = ? AND ended_at IS NOT NULL AND ended_at <= ? AND value IS NULL AN
     )
 ORDER BY ended_at, n LIMIT ?
 """
-_EMPTY_IT = f"UPDATE versions SET value = NULL, attributes = NULL, policy_attributes = '{NONE}' WHERE n = ?"
+_EMPTY_IT = f"""
+UPDATE versions
+SET value = NULL, attributes = NULL, policy_attributes = '{NONE}', archived = 0, index_fields = NULL WHERE n = ?
+"""
 _NOTE_KEPT = "UPDATE events SET kept = ? WHERE tenant = ? AND sequence = ?"
 _OLD_EVENTS = "SELECT sequence, hash, at FROM events WHERE tenant = ? AND sequence < ? ORDER BY sequence LIMIT ?"
 

@@ -14,12 +14,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from recollect.testing.contract import erasing, log, reading, searching, tampering, upkeep, writing
+from recollect.testing.contract import (
+    archiving,
+    erasing,
+    importing,
+    log,
+    reading,
+    searching,
+    stamping,
+    tampering,
+    upkeep,
+    writing,
+)
 from recollect.testing.contract.trial import CHECKS, Check, MakeTrial, Tamper, Trial, clause, clauses_of
 
 __all__ = ["CHECKS", "SUBJECTS", "Check", "MakeTrial", "Tamper", "Trial", "clause", "clauses_of", "failures"]
 
-SUBJECTS = (writing, reading, searching, log, tampering, upkeep, erasing)
+SUBJECTS = (writing, reading, searching, log, tampering, upkeep, erasing, archiving, importing, stamping)
 """The modules with the checks, in the order of the clauses."""
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 
 from recollect.domain.address import namespace
@@ -198,6 +199,8 @@ async def a_closed_store_refuses_every_call(trial: Trial) -> None:
         calls.append(lambda: store.backup(trial.scratch / "late.backup"))
     for call in calls:
         await refused(StoreClosed, call())
+    with suppress(StoreClosed):
+        assert store.stamp() != store.stamp(), "a closed store does not know what others commit"
 
 
 @clause("S44")

@@ -13,6 +13,7 @@ from recollect.domain.address import ROOT, namespace
 from recollect.domain.commits import Delete
 from recollect.domain.errors import CursorExpired, InvalidCursor, RevisionConflict
 from recollect.domain.events import GENESIS, Event, rehash
+from recollect.domain.filters import EVERYTHING, Filter, parse_filter
 from recollect.domain.planning import Erasure
 from recollect.domain.queries import EventQuery, parse_event_cursor, selects
 from recollect.domain.reasons import EventKind, Plane
@@ -175,6 +176,55 @@ async def filtered_pages_of_events_miss_none_and_double_none(trial: Trial) -> No
         after = len(log) // 2
         rest = await entries_of(trial.store, query=replace(query, after=after))
         assert [entry.event for entry in rest] == [event for event in wanted if event.sequence > after]
+
+
+@clause("S27")
+async def events_are_filtered_by_the_attributes_of_the_version_they_tell_of(trial: Trial) -> None:
+    store, place = trial.store, at("judged")
+    for n in range(24):
+        here = at("judged", key=f"k{n % 5}")
+        await write(store, put(here, b"%d" % n, policy=f'{{"odd":{n % 2},"n":{n}}}', ttl=3 if n % 7 == 0 else None))
+        if n % 4 == 3:
+            await delete(store, here)
+        trial.clock.advance(1)
+    await store.sweep(TENANT, Pass.EXPIRE, Retention())
+    await write(store, put(place), put(at("user", "ann"), policy='{"odd":1}'))
+    await store.erase(Erasure(b"f" * 16, TENANT, "user:ann", namespace(("user", "ann"))))
+    log = await log_of(store)
+    kept = {event.row_id: await store.get_by_id(TENANT, event.row_id) for event in log}
+    told = {key: row.policy_attributes for key, row in kept.items() if row is not None and row.value is not None}
+    assert {event.kind for event in log} == set(EventKind)
+    for written in ({"odd": 1}, {"odd": {"$ne": 1}}, {"n": {"gte": 20}}, {"odd": {"$exists": False}}, {"n": 99}, {}):
+        for kind, values in itertools.product((None, MANY), (True, False)):
+            query = EventQuery(kinds=kind, filter=parse_filter(written), values=values)
+            wanted = [event for event in log if selects(query, event, told.get(event.row_id))]
+            for size in (1, 3, 1_000):
+                paged = await entries_of(store, query=replace(query, limit=size))
+                assert [entry.event for entry in paged] == wanted, f"{written}"
+            page = await store.events(TENANT, replace(query, limit=3))
+            assert len(page.entries) == min(3, len(wanted)), "a page is not full although there is more"
+            rest = await entries_of(store, query=replace(query, after=len(log) // 2))
+            assert [entry.event for entry in rest] == [event for event in wanted if event.sequence > len(log) // 2]
+
+
+@clause("S27", "S30")
+async def an_event_whose_version_is_gone_passes_only_the_empty_filter(trial: Trial) -> None:
+    store, place = trial.store, at("thinned")
+    odd, bare = parse_filter({"odd": 1}), parse_filter({"odd": {"$exists": False}})
+    await write(store, put(place, policy='{"odd":1}'), put(at("bare")))
+    await write(store, put(place, policy='{"odd":1}'))
+    await delete(store, place)
+
+    async def told(asked: Filter) -> list[int]:
+        return [entry.event.sequence for entry in await entries_of(store, query=EventQuery(filter=asked))]
+
+    assert (await told(odd), await told(bare)) == ([1, 3, 4], [2])
+    trial.clock.advance(10)
+    keep = Retention(superseded=0, deleted=0, tombstones=0)
+    for step, left in ((Pass.EVICT, [3, 4]), (Pass.TOMBSTONE, []), (Pass.PURGE, [])):
+        await store.sweep(TENANT, step, keep)
+        assert (await told(odd), await told(bare)) == (left, [2])
+    assert await told(EVERYTHING) == [1, 2, 3, 4]
 
 
 @clause("S27")

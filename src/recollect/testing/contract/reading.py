@@ -267,10 +267,12 @@ async def values_come_back_exactly_as_they_were_given(trial: Trial) -> None:
         attributes = None if n % 2 else value
         policy = f'{{"n":{n},"text":"\\u001e%_日"}}'
         place = at("exact", key=str(n))
-        outcome = await write_one(store, Put(place, value, attributes, policy, index=bool(n % 2)))
+        fields = '["text","日"]' if n % 3 else None
+        outcome = await write_one(store, Put(place, value, attributes, policy, index=bool(n % 2), index_fields=fields))
         row = await store.get(TENANT, place)
         assert row is not None
         assert (row.value, row.attributes, row.policy_attributes) == (value, attributes, policy)
+        assert (row.index_fields, row.archived) == (fields, False)
         assert (row.id, row.revision, row.sequence) == (outcome.id, outcome.revision, outcome.sequence)
         assert (row.created_at, row.written_at) == (outcome.created_at, outcome.written_at)
         assert row.index_state is (IndexState.PENDING if n % 2 else IndexState.UNWANTED)

@@ -39,8 +39,10 @@ def put(
     ttl: float | None = None,
     expected: int | None = None,
     index: bool = False,
+    archived: bool = False,
+    when: Instant | None = None,
 ) -> Put:
-    """An operation that gives a key a value; `ttl` is in seconds."""
+    """An operation that gives a key a value; `ttl` is in seconds, `when` is the moment it happened elsewhere."""
     return Put(
         address,
         value,
@@ -48,6 +50,8 @@ def put(
         ttl=None if ttl is None else round(ttl * SECOND),
         expected_revision=expected,
         index=index,
+        archived=archived,
+        at=when,
     )
 
 

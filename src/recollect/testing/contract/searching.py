@@ -14,7 +14,15 @@ from recollect.domain.attributes import encode_attributes, stored_attributes
 from recollect.domain.commits import Delete
 from recollect.domain.errors import InvalidCursor
 from recollect.domain.filters import MAX_CHOICES, MAX_CONDITIONS, Filter, matches, parse_filter
-from recollect.domain.queries import Find, NamespaceQuery, Order, event_cursor, find_cursor, matches_patterns
+from recollect.domain.queries import (
+    EventQuery,
+    Find,
+    NamespaceQuery,
+    Order,
+    event_cursor,
+    find_cursor,
+    matches_patterns,
+)
 from recollect.domain.reasons import Plane
 from recollect.testing.contract.reading import AWKWARD
 from recollect.testing.contract.scenes import (
@@ -272,6 +280,37 @@ async def a_star_is_exactly_one_segment(trial: Trial) -> None:
         wanted = [segments for segments in live if matches_patterns(segments, prefix, suffix)]
         query = NamespaceQuery(prefix=prefix, suffix=suffix, limit=1_000)
         assert await trial.store.namespaces(TENANT, query) == wanted, f"{prefix} … {suffix}"
+
+
+@clause("S22")
+async def listed_namespaces_have_a_live_row_that_the_filter_matches(trial: Trial) -> None:
+    store, texts = trial.store, [encode_attributes(attributes) for attributes in STORED]
+    await write(store, *(put(at("f", f"{n:03}"), policy=text) for n, text in enumerate(texts)))
+    for n, text in enumerate(texts):
+        # Of these only the last one counts, and only where a filter asks for nothing that it has not.
+        await write(store, put(at("f", "todo", plane=Plane.TODO), policy=text))
+        await write(store, put(at("f", "ended"), policy=text), Delete(at("f", "ended")))
+        await write(store, put(at("f", "expired", key=f"{n}"), policy=text, ttl=1), put(at("f", f"{n:03}", key="bare")))
+    trial.clock.advance(1)
+    for written in _asked():
+        asked = parse_filter(written)
+        fitting = [matches(asked, stored_attributes(text)) or matches(asked, {}) for text in texts]
+        wanted = [("f", f"{n:03}") for n, fits in enumerate(fitting) if fits]
+        query = NamespaceQuery(within=namespace(("f",)), filter=asked, limit=1_000)
+        assert await store.namespaces(TENANT, query) == wanted, f"{written}"
+        assert await store.namespaces(TENANT, replace(query, limit=3, offset=1)) == wanted[1:4]
+        assert await store.namespaces(TENANT, replace(query, max_depth=1)) == [("f",)][: len(wanted)]
+
+
+@clause("S22", "S27")
+async def the_largest_filter_is_answered_by_listings_and_by_the_log(trial: Trial) -> None:
+    store = trial.store
+    await write(store, put(at("in"), policy='{"x":"7"}'), put(at("out"), policy='{"x":7}'))
+    choices = {"$in": [str(n) for n in range(MAX_CHOICES)]}
+    asked = Filter(parse_filter({"x": choices}).conditions * MAX_CONDITIONS)
+    assert await store.namespaces(TENANT, NamespaceQuery(filter=asked)) == [("in",)]
+    told = await store.events(TENANT, EventQuery(filter=asked))
+    assert [entry.event.address for entry in told.entries] == [at("in")]
 
 
 @clause("S23")

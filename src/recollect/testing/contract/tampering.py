@@ -11,14 +11,14 @@ from recollect.domain.events import Event
 from recollect.domain.planning import Erasure
 from recollect.domain.reasons import EventKind, Finding, Plane
 from recollect.domain.retention import Pass, Retention
-from recollect.testing.contract.scenes import TENANT, at, delete, log_of, put, write
+from recollect.testing.contract.scenes import TENANT, at, delete, later, log_of, put, write
 from recollect.testing.contract.trial import Stored, Trial, clause
 
 
 async def _story(trial: Trial, tenant: str = TENANT) -> list[Event]:
     """A log with every kind of event, and versions in every state: live, ended, emptied, erased."""
     store = trial.store
-    await write(store, put(at("s", key="evicted"), b"1", policy='{"p":1}'), tenant=tenant)
+    await write(store, put(at("s", key="evicted"), b"1", policy='{"p":1}', archived=True), tenant=tenant)
     await write(store, put(at("s", key="evicted"), b"2"), tenant=tenant)
     trial.clock.advance(10)
     await store.sweep(tenant, Pass.EVICT, Retention(superseded=0))
@@ -32,6 +32,7 @@ async def _story(trial: Trial, tenant: str = TENANT) -> list[Event]:
     await write(store, put(at("user", "ann"), b"1"), tenant=tenant)
     erasure = Erasure(tenant.encode().rjust(16, b"e")[:16], tenant, "user:ann", namespace(("user", "ann")))
     await store.erase(erasure)
+    await write(store, put(at("s", key="put away"), b"1", archived=True, when=later(trial.clock(), -9)), tenant=tenant)
     await write(store, put(at("s", key="last"), b"1"), tenant=tenant)
     report = await store.verify(tenant)
     assert report.sound, report.problems
@@ -148,6 +149,8 @@ async def every_edit_of_a_version_is_found(trial: Trial) -> None:
             "ended_at": (row.ended_at, (row.ended_at or 0) + 1),
             "end_reason": (row.end_reason, "erased" if row.end_reason != "erased" else "deleted"),
             "ended_sequence": (ended_sequence, len(log)),
+            "archived": (int(row.archived), int(not row.archived)),
+            "index_fields": (row.index_fields, '["other"]'),
         }
         if row.value is not None:
             edits["created_at"] = (row.created_at, row.created_at - 1)
