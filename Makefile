@@ -4,20 +4,40 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# What `make run` needs is a part of what the tests need, so either stamp will do for it.
+RUN    := $(if $(wildcard $(READY)),$(READY),$(VENV)/.run)
+DATA   := $(or $(RECOLLECT_HOME),.recollect)
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help test check bench soak clean lock generate format
+.PHONY: help run try test check bench soak clean lock generate format
 
 help: ## Show these verbs
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  make %-10s %s\n", $$1, $$2}'
 
-$(READY): requirements/dev.lock pyproject.toml
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: requirements/run.lock pyproject.toml | $(BIN)/python
+	@echo "Setting up $(VENV) from requirements/run.lock ..."
+	@$(PIP) --require-hashes -r requirements/run.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(READY): requirements/dev.lock pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) from requirements/dev.lock ..."
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@touch $(READY)
+	@$(PIP) --require-hashes -r requirements/dev.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+run: $(RUN) ## Set up and start the service, with its data in this folder; stop it with Ctrl-C
+	@$(BIN)/recollect serve --home $(DATA) $(SERVE)
+
+try: $(RUN) ## Store a memory, read it, and see its timeline, with or without a running service
+	@$(BIN)/recollect --home $(DATA) put user/me/notes first "I like my tea without sugar" && echo
+	@$(BIN)/recollect --home $(DATA) get user/me/notes first && echo
+	@$(BIN)/recollect --home $(DATA) log user/me
 
 test: $(READY) ## Set everything up and run all the tests
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
@@ -40,11 +60,15 @@ format: $(READY) ## Format the code and fix what can be fixed
 
 generate: $(READY) ## Write again what is generated: the synchronous API and the reference pages
 	@$(BIN)/python tools/generate_sync.py
+	@$(BIN)/python tools/generate_client.py
+	@$(BIN)/python tools/generate_access.py
 	@$(BIN)/python tools/generate_reference.py
 
-lock: $(READY) ## Resolve the dependencies anew into requirements/dev.lock
-	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header \
-		--group test --group check --group bench --group build pyproject.toml -o requirements/dev.lock
+lock: $(READY) ## Resolve the dependencies anew into requirements/*.lock
+	@$(COMPILE) --group build -o requirements/run.lock
+	@$(COMPILE) --group test --group check --group bench --group build --group tools -o requirements/dev.lock
+
+COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header pyproject.toml
 
 clean: ## Remove everything that make made
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage build dist

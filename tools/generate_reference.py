@@ -19,14 +19,28 @@ from types import ModuleType
 
 import recollect
 from recollect.backends.keyring import envelope
-from recollect.domain import address, attributes, commits, filters, queries, reasons, retention, values, verification
+from recollect.domain import (
+    address,
+    attributes,
+    callers,
+    commits,
+    filters,
+    queries,
+    reasons,
+    retention,
+    values,
+    verification,
+)
 from recollect.domain.errors import RecollectError, all_errors
-from recollect.ports import keys, store
-from recollect.service import memories
+from recollect.ports import credentials, keys, policy, store
+from recollect.service import identity, reading, transfer
+from recollect.surfaces.rest import connections, exchange
+from recollect.wire import requests
 
 ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "docs/reference"
-_CLAUSE = re.compile(r"([SK]\d+)\s+(.*)")
+_CLAUSE = re.compile(r"([SKPC]\d+)\s+(.*)")
+_GOES_ON = re.compile(r"\n {2,}")
 _MIB = 1 << 20
 
 
@@ -66,7 +80,19 @@ LIMITS = (
     Limit(commits, "MAX_ACTOR", "Characters of an actor."),
     Limit(queries, "MAX_LIMIT", "The largest `limit` of a read, and `batch` of a sweep."),
     Limit(queries, "MAX_OFFSET", "The largest `offset` of a read; continue with a cursor instead."),
-    Limit(memories, "MAX_WAIT_SECONDS", "Seconds that `events` may be asked to wait."),
+    Limit(reading, "MAX_WAIT_SECONDS", "Seconds that `events` may be asked to wait."),
+    Limit(requests, "MAX_SEARCH", "The largest `limit` of a search over REST."),
+    Limit(requests, "MAX_EVENTS", "The largest `limit` of a page of events over REST."),
+    Limit(requests, "MAX_PARAMETERS", "Parameters of a URL."),
+    Limit(reading, "MAX_INDEX_FIELDS", "Names in `index_fields`."),
+    Limit(reading, "MAX_FIELD_NAME", "Characters of a name in `index_fields`."),
+    Limit(transfer, "MAX_ENTRIES", "Entries of an import at once."),
+    Limit(identity, "MAX_CREDENTIAL", "Characters of a key or a token."),
+    Limit(connections, "MAX_HEAD_BYTES", "Bytes of the head of a request."),
+    Limit(connections, "MAX_FIELDS", "Header fields of a request."),
+    Limit(exchange, "MAX_HELD_BYTES", "Bytes of bodies that requests under way may hold together, in one process."),
+    Limit(callers, "MAX_NAME", "Characters of a user's, a client's or a role's name."),
+    Limit(callers, "MAX_ROLES", "Roles of one credential."),
     Limit(verification, "MAX_PROBLEMS", "Problems after which `verify` stops to look."),
     Limit(envelope, "ROTATE_AT", "Values sealed by one data key before a new one takes over."),
 )
@@ -92,7 +118,8 @@ def _page(title: str, *parts: str) -> str:
 
 
 def _index(made: dict[str, str]) -> str:
-    links = [f"- [{text.splitlines()[0].removeprefix('# ')}]({name})" for name, text in made.items()]
+    titles = {name: text.splitlines()[0].removeprefix("# ") for name, text in made.items()} | {"access.md": "Access"}
+    links = [f"- [{title}]({name})" for name, title in titles.items()]
     return _page("Reference", "These pages are generated from the code.", "\n".join(links))
 
 
@@ -127,23 +154,33 @@ def _errors() -> str:
 
 def _settings() -> str:
     rows = [
-        (f"`{each.name}`", f"`{each.type}`", f"`{each.default!r}`", each.metadata["meaning"])
+        (
+            f"`{each.name}`",
+            f"`{each.type}`",
+            f"`{each.default!r}`",
+            "yes" if each.metadata["live"] else "no",
+            each.metadata["meaning"],
+        )
         for each in dataclasses.fields(recollect.Settings)
     ]
     return _page(
         "Settings",
-        "Settings are given when a store is opened: "
-        "`recollect.open(path, settings=recollect.Settings(max_depth=5))`. "
-        "They are read once. No environment variable and no file is read. "
-        "A value outside of its range raises `InvalidSetting`.",
-        _table(("setting", "type", "default", "meaning"), rows),
+        "The service takes a setting from a flag of `recollect serve`, else from the environment (`RECOLLECT_` and its "
+        "name in capitals), else from `recollect.toml` in the data directory, else it has its default. "
+        "`recollect settings` shows what holds and where it comes from; `recollect settings --template` prints a file "
+        "to begin with. A *live* setting follows the file while the service runs; the others take effect at the next "
+        "start. A value outside of its range, or a name that is no setting, is refused with `InvalidSetting`.",
+        "In process, settings are given when a store is opened: "
+        "`recollect.open(path, settings=recollect.Settings(max_depth=5))`. Then no environment variable and no file is "
+        "read, and those about the service mean nothing.",
+        _table(("setting", "type", "default", "live", "meaning"), rows),
     )
 
 
 def reason_sets() -> list[type[StrEnum]]:
     """The closed sets of codes, in the order of their definition."""
     found = [each for each in vars(reasons).values() if inspect.isclass(each) and issubclass(each, StrEnum)]
-    return [each for each in found if each is not StrEnum] + [retention.Pass, queries.Order]
+    return [each for each in found if each is not StrEnum] + [retention.Pass, queries.Order, queries.Archived]
 
 
 def _reasons() -> str:
@@ -159,7 +196,7 @@ def _reasons() -> str:
         "Reasons",
         'Every "why" and "which" is one of a closed set of codes. Codes are added, never renamed. '
         'All of these are text: `EventKind.ADD == "add"`.',
-        "This release writes rows of the plane `item` only.",
+        "This release writes rows of the planes `item`, `token` and `transfer` only.",
         *parts,
     )
 
@@ -215,13 +252,23 @@ def _limits() -> str:
 
 def clauses_of(module: ModuleType) -> list[tuple[str, str]]:
     """The numbered clauses in a port's docstring."""
-    return [match.groups() for match in _CLAUSE.finditer(module.__doc__ or "")]  # type: ignore[misc] # two groups
+    return [match.groups() for match in _CLAUSE.finditer(_promises(module))]  # type: ignore[misc] # two groups
+
+
+def _promises(module: ModuleType) -> str:
+    """A port's docstring, each clause on one line."""
+    return _GOES_ON.sub(" ", inspect.cleandoc(module.__doc__ or ""))
 
 
 def _clauses() -> str:
     parts = []
-    for title, module in (("The store", store), ("The keys", keys)):
-        lines = inspect.cleandoc(module.__doc__ or "").splitlines()
+    for title, module in (
+        ("The store", store),
+        ("The keys", keys),
+        ("The policy", policy),
+        ("The credentials", credentials),
+    ):
+        lines = _promises(module).splitlines()
         parts.append(f"## {title}\n\n{lines[0]}")
         rows: list[tuple[str, str]] = []
         for line in [*lines[1:], ""]:

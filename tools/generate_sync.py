@@ -28,10 +28,13 @@ from types import TracebackType
 from typing import Any, TypeVar
 from uuid import UUID
 
-from recollect.domain.queries import Order
+from recollect.domain.callers import Caller
+from recollect.domain.queries import Archived, Order
 from recollect.domain.rows import Item
 from recollect.ports.store import Progress, Verification
 from recollect.service.memories import Memories
+from recollect.service.tokens import NewToken, Token
+from recollect.service.transfer import ExportPage, Imported
 from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, PutOp, Sweep, Written
 
 Result = TypeVar("Result")
@@ -57,6 +60,10 @@ class MemoriesSync:
     def for_tenant(self, tenant: str, *, actor: str = "") -> MemoriesSync:
         """The memories of another tenant in the same store, or of the same one in somebody else's name."""
         return MemoriesSync(self._memories.for_tenant(tenant, actor=actor))
+
+    def for_caller(self, caller: Caller) -> MemoriesSync:
+        """The same memories as this caller may see and change them; made from a credential at the door."""
+        return MemoriesSync(self._memories.for_caller(caller))
 '''
 FOOTER = """
     def __enter__(self) -> MemoriesSync:

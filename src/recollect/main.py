@@ -14,17 +14,28 @@ from typing import Any
 
 from recollect.backends.keyring import CommandMasterKeys, Envelope, FileMasterKeys
 from recollect.backends.memory import MemoryKeyStore, MemoryStore
+from recollect.backends.policy import BuiltinPolicy
 from recollect.backends.sqlite import SqliteKeyStore, SqliteOptions, SqliteStore, check_ours
 from recollect.config import Settings
 from recollect.domain.address import checked_tenant
+from recollect.domain.callers import SYSTEM_TENANT, local_caller
 from recollect.domain.commits import checked_actor
-from recollect.domain.errors import InvalidSetting, KeyStoreMissing, MasterKeyMissing, NotAStore, StoreUnavailable
+from recollect.domain.errors import (
+    InvalidSetting,
+    InvalidTenant,
+    KeyStoreMissing,
+    MasterKeyMissing,
+    NotAStore,
+    StoreUnavailable,
+)
 from recollect.domain.identity import RANDOM_BYTES, uuid7
 from recollect.domain.instants import Instant
 from recollect.ports.clock import Clock, Ids
 from recollect.ports.keys import KeyStore, MasterKeys
 from recollect.ports.store import Store
+from recollect.service.guard import Guard
 from recollect.service.memories import Memories
+from recollect.service.workings import Rules, Workings
 from recollect.sync import MemoriesSync, drive
 
 IN_MEMORY = ":memory:"
@@ -118,8 +129,8 @@ def restore(backup: str | Path, target: str | Path, *, keys: str | Path, setting
         old_keys = old_keys / KEYS_FOLDER
     if not (old_keys / WRAPPED_KEYS_FILE).is_file():
         raise InvalidSetting(f"{keys} holds no keys; give the data directory, or its '{KEYS_FOLDER}' folder")
-    _make_folder(folder)
-    _make_folder(folder / KEYS_FOLDER)
+    make_folder(folder)
+    make_folder(folder / KEYS_FOLDER)
     wrapped = SqliteKeyStore(SqliteOptions(old_keys / WRAPPED_KEYS_FILE))
     try:
         wrapped.copy_to(folder / KEYS_FOLDER / WRAPPED_KEYS_FILE)
@@ -132,26 +143,32 @@ def restore(backup: str | Path, target: str | Path, *, keys: str | Path, setting
         memories.finish_erasures(everything=True)
 
 
-def _compose(
-    path: str | Path, tenant: str, actor: str, settings: Settings, clock: Clock, ids: Ids, *, direct: bool
-) -> Memories:
-    checked_tenant(tenant)
-    checked_actor(actor)
+def compose(
+    path: str | Path,
+    settings: Settings,
+    clock: Clock = system_clock,
+    ids: Ids = random_ids,
+    *,
+    direct: bool = False,
+) -> Workings:
+    """The workings over a data directory: store, keys, policy and what they need."""
     if str(path) == IN_MEMORY:
         keyring = Envelope(MemoryKeyStore(), _Ephemeral(), clock)
         store: Store = MemoryStore(clock=clock, ids=ids, sealer=keyring, direct=direct)
     else:
         store, keyring = _open_folder(Path(path), settings, clock, ids, direct=direct)
-    return Memories(
-        store,
-        keyring,
-        clock=clock,
-        ids=ids,
-        tenant=tenant,
-        actor=actor,
-        max_depth=settings.max_depth,
-        retention=settings.retention(),
-    )
+    guard = Guard(BuiltinPolicy(settings.filterable_attributes))
+    rules = Rules(settings.max_depth, settings.retention())
+    return Workings.over(store, keyring, clock=clock, ids=ids, guard=guard, rules=rules)
+
+
+def _compose(
+    path: str | Path, tenant: str, actor: str, settings: Settings, clock: Clock, ids: Ids, *, direct: bool
+) -> Memories:
+    if checked_tenant(tenant) == SYSTEM_TENANT:
+        raise InvalidTenant(f"the tenant {SYSTEM_TENANT} belongs to the service itself")
+    caller = local_caller(tenant, checked_actor(actor))
+    return Memories(compose(path, settings, clock, ids, direct=direct), caller)
 
 
 def _open_folder(folder: Path, settings: Settings, clock: Clock, ids: Ids, *, direct: bool) -> tuple[Store, Envelope]:
@@ -162,8 +179,8 @@ def _open_folder(folder: Path, settings: Settings, clock: Clock, ids: Ids, *, di
         if settings.master_key_command is None and not (folder / KEYS_FOLDER / MASTER_KEY_FILE).exists():
             raise MasterKeyMissing(f"there is no master key at {folder / KEYS_FOLDER / MASTER_KEY_FILE}")
     try:
-        _make_folder(folder)
-        _make_folder(folder / KEYS_FOLDER)
+        make_folder(folder)
+        make_folder(folder / KEYS_FOLDER)
     except OSError as problem:
         raise StoreUnavailable(f"{folder} cannot be used as a data directory: {problem.strerror}") from None
     wrapped = folder / KEYS_FOLDER / WRAPPED_KEYS_FILE
@@ -202,7 +219,8 @@ class _Ephemeral:
         return self._key if name == "ephemeral" else None
 
 
-def _make_folder(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """Make a folder that only its owner can look into."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
@@ -212,3 +230,14 @@ def _copy_private(source: Path, target: Path) -> None:
         shutil.copyfileobj(read, written)
         written.flush()
         os.fsync(written.fileno())
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, wholly or not at all."""
+    written = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    handle = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    written.replace(path)

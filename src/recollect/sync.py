@@ -13,10 +13,13 @@ from types import TracebackType
 from typing import Any, TypeVar
 from uuid import UUID
 
-from recollect.domain.queries import Order
+from recollect.domain.callers import Caller
+from recollect.domain.queries import Archived, Order
 from recollect.domain.rows import Item
 from recollect.ports.store import Progress, Verification
 from recollect.service.memories import Memories
+from recollect.service.tokens import NewToken, Token
+from recollect.service.transfer import ExportPage, Imported
 from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, PutOp, Sweep, Written
 
 Result = TypeVar("Result")
@@ -43,6 +46,14 @@ class MemoriesSync:
         """The memories of another tenant in the same store, or of the same one in somebody else's name."""
         return MemoriesSync(self._memories.for_tenant(tenant, actor=actor))
 
+    def for_caller(self, caller: Caller) -> MemoriesSync:
+        """The same memories as this caller may see and change them; made from a credential at the door."""
+        return MemoriesSync(self._memories.for_caller(caller))
+
+    def whoami(self) -> Caller:
+        """In whose name this is."""
+        return drive(self._memories.whoami())
+
     def put(
         self,
         namespace: Sequence[str],
@@ -53,13 +64,15 @@ class MemoriesSync:
         policy_attributes: Mapping[str, Any] | None = None,
         ttl: float | timedelta | None = None,
         expires_at: datetime | None = None,
+        index_fields: Sequence[str] | None = None,
         expected_revision: int | None = None,
         idempotency_key: str | None = None,
     ) -> Written:
         """Remember a value under a key, in place of the one it may have.
 
         `attributes` are sealed like the value; `policy_attributes` are flat and plain, and what `search`
-        filters by. `ttl` is in seconds. `expected_revision` refuses the write unless the key is at that
+        filters by. `ttl` is in seconds. `index_fields` says which fields a search by text will look at, an
+        empty list none; it is kept for then. `expected_revision` refuses the write unless the key is at that
         revision, 0 meaning absent. With an `idempotency_key`, repeating the call changes nothing.
         """
         return drive(
@@ -71,6 +84,7 @@ class MemoriesSync:
                 policy_attributes=policy_attributes,
                 ttl=ttl,
                 expires_at=expires_at,
+                index_fields=index_fields,
                 expected_revision=expected_revision,
                 idempotency_key=idempotency_key,
             )
@@ -93,12 +107,30 @@ class MemoriesSync:
         """Carry out up to 1,000 operations at once: all of them or none."""
         return drive(self._memories.batch(operations, idempotency_key=idempotency_key))
 
-    def get(self, namespace: Sequence[str], key: str, *, as_of: datetime | None = None) -> Item | None:
+    def archive(
+        self,
+        namespace: Sequence[str],
+        key: str,
+        *,
+        archived: bool = True,
+        expected_revision: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Written:
+        """Set an item aside, or bring it back: it keeps its value, but is found only when asked for."""
+        return drive(
+            self._memories.archive(
+                namespace, key, archived=archived, expected_revision=expected_revision, idempotency_key=idempotency_key
+            )
+        )
+
+    def get(
+        self, namespace: Sequence[str], key: str, *, as_of: datetime | None = None, archived: str = Archived.EXCLUDE
+    ) -> Item | None:
         """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept."""
-        return drive(self._memories.get(namespace, key, as_of=as_of))
+        return drive(self._memories.get(namespace, key, as_of=as_of, archived=archived))
 
     def get_by_id(self, item_id: UUID) -> Item | None:
-        """The version of an item with this id, live or not; None when there is none in this tenant."""
+        """The version of an item with this id, live or not; None when there is none that the caller may read."""
         return drive(self._memories.get_by_id(item_id))
 
     def search(
@@ -106,11 +138,13 @@ class MemoriesSync:
         namespace_prefix: Sequence[str] = (),
         *,
         filter: Mapping[str, Any] | None = None,
+        query: str | None = None,
         order: str = Order.NEWEST,
         limit: int = 10,
         offset: int = 0,
         cursor: str | None = None,
         as_of: datetime | None = None,
+        archived: str = Archived.EXCLUDE,
     ) -> Found:
         """Items at or below a namespace whose policy attributes match a filter.
 
@@ -119,7 +153,15 @@ class MemoriesSync:
         """
         return drive(
             self._memories.search(
-                namespace_prefix, filter=filter, order=order, limit=limit, offset=offset, cursor=cursor, as_of=as_of
+                namespace_prefix,
+                filter=filter,
+                query=query,
+                order=order,
+                limit=limit,
+                offset=offset,
+                cursor=cursor,
+                as_of=as_of,
+                archived=archived,
             )
         )
 
@@ -131,11 +173,12 @@ class MemoriesSync:
         max_depth: int | None = None,
         limit: int = 100,
         offset: int = 0,
+        archived: str = Archived.EXCLUDE,
     ) -> list[tuple[str, ...]]:
         """The namespaces that have items, sorted. `*` in prefix or suffix stands for exactly one segment."""
         return drive(
             self._memories.list_namespaces(
-                prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset
+                prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset, archived=archived
             )
         )
 
@@ -193,6 +236,50 @@ class MemoriesSync:
     def backup(self, target: str | Path, *, progress: Progress | None = None) -> None:
         """Write a consistent copy of the data to a new file. Keys are not in it: keep those apart."""
         return drive(self._memories.backup(target, progress=progress))
+
+    def create_token(
+        self,
+        user_id: str,
+        *,
+        client_id: str = "",
+        name: str = "",
+        roles: Iterable[str] = (),
+        scopes: Iterable[str] | None = None,
+        expires_at: datetime | None = None,
+        tenant: str | None = None,
+    ) -> NewToken:
+        """Make an API key for a user. Its secret is in the answer and nowhere else."""
+        return drive(
+            self._memories.create_token(
+                user_id,
+                client_id=client_id,
+                name=name,
+                roles=roles,
+                scopes=scopes,
+                expires_at=expires_at,
+                tenant=tenant,
+            )
+        )
+
+    def list_tokens(self, *, tenant: str | None = None) -> list[Token]:
+        """Every API key of the tenant, revoked and expired ones included."""
+        return drive(self._memories.list_tokens(tenant=tenant))
+
+    def revoke_token(self, token_id: str) -> Token:
+        """Refuse an API key from now on, in every process."""
+        return drive(self._memories.revoke_token(token_id))
+
+    def export_page(self, cursor: str | None = None, *, limit: int = 500) -> ExportPage:
+        """A page of all items with their history, in the order in which it happened."""
+        return drive(self._memories.export_page(cursor, limit=limit))
+
+    def import_progress(self, source: str) -> int:
+        """Up to which entry of an export everything is here; 0 when nothing is."""
+        return drive(self._memories.import_progress(source))
+
+    def import_page(self, source: str, entries: Sequence[dict[str, Any]]) -> Imported:
+        """Take over a page of an export; what is here already is skipped."""
+        return drive(self._memories.import_page(source, entries))
 
     def close(self) -> None:
         """Finish what was acknowledged and close everything."""

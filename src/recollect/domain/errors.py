@@ -12,7 +12,17 @@
     │   ├── InvalidQuery
     │   ├── InvalidCursor
     │   ├── InvalidCommit
-    │   └── InvalidSetting
+    │   ├── InvalidSetting
+    │   ├── InvalidCaller
+    │   └── InvalidRequest
+    │       ├── RequestTooLarge
+    │       ├── RequestTimeout
+    │       ├── UnsupportedMediaType
+    │       └── MethodNotAllowed
+    ├── AccessRefused                this caller may not do that
+    │   ├── Unauthenticated
+    │   └── Forbidden
+    ├── NotFound                     there is no such thing, or none that this caller may know of
     ├── Conflict                     somebody else was first
     │   ├── RevisionConflict
     │   ├── Contention
@@ -35,7 +45,14 @@
     │   ├── NotAStore
     │   ├── SchemaTooNew
     │   └── EngineTooOld
+    ├── ServiceTrouble               the service cannot answer now
+    │   ├── RateLimited
+    │   ├── DeadlineExceeded
+    │   ├── ShuttingDown
+    │   ├── PolicyTrouble
+    │   └── Internal
     └── Unsupported                  this backend says no to that
+        └── NotAvailable
 
 The docstring of each class is the advice that a user is shown; the reference pages print it.
 `code` is public: added, never renamed. `retriable` says whether the same call may succeed later.
@@ -134,6 +151,67 @@ class InvalidSetting(InvalidInput):
     """Correct the setting named in the message; the reference lists every setting and its range."""
 
     code = "invalid_setting"
+
+
+class InvalidCaller(InvalidInput):
+    """Give a user, a client and roles as short plain text, and scopes out of read, write, delete and admin."""
+
+    code = "invalid_caller"
+
+
+class InvalidRequest(InvalidInput):
+    """Send what the contract says: its fields and parameters, of the right types, and no others."""
+
+    code = "invalid_request"
+
+
+class RequestTooLarge(InvalidRequest):
+    """Send less at once: split the batch, or keep large contents elsewhere and remember where."""
+
+    code = "request_too_large"
+
+
+class RequestTimeout(InvalidRequest):
+    """The request did not arrive in time: send it again, whole."""
+
+    code = "request_timeout"
+    retriable = True
+
+
+class UnsupportedMediaType(InvalidRequest):
+    """Send JSON in UTF-8, with the header `Content-Type: application/json` and no content encoding."""
+
+    code = "unsupported_media_type"
+
+
+class MethodNotAllowed(InvalidRequest):
+    """Use one of the methods that the header `Allow` names."""
+
+    code = "method_not_allowed"
+
+
+class AccessRefused(RecollectError):
+    """This caller may not do that."""
+
+    code = "access_refused"
+
+
+class Unauthenticated(AccessRefused):
+    """Send a valid API key or token: `Authorization: Bearer rk_…`. Make a new one with `recollect tokens create`."""
+
+    code = "unauthenticated"
+
+
+class Forbidden(AccessRefused):
+    """Ask for something the caller's policy, roles and scopes allow, or use another credential."""
+
+    code = "forbidden"
+
+
+class NotFound(RecollectError):
+    """Check the namespace and the key; it may have been deleted, archived or expired."""
+
+    code = "not_found"
 
 
 class Conflict(RecollectError):
@@ -273,10 +351,55 @@ class EngineTooOld(StoreTrouble):
     code = "engine_too_old"
 
 
+class ServiceTrouble(RecollectError):
+    """The service cannot answer now."""
+
+    code = "service_trouble"
+
+
+class RateLimited(ServiceTrouble):
+    """Slow down: wait as long as `Retry-After` says, then go on."""
+
+    code = "rate_limited"
+    retriable = True
+
+
+class DeadlineExceeded(ServiceTrouble):
+    """It took too long; a write may or may not have happened: repeat it with the same idempotency key."""
+
+    code = "deadline_exceeded"
+    retriable = True
+
+
+class ShuttingDown(ServiceTrouble):
+    """The service is stopping and took nothing on: try again in a moment."""
+
+    code = "shutting_down"
+    retriable = True
+
+
+class PolicyTrouble(ServiceTrouble):
+    """The policy gave no usable answer, so nothing was allowed: correct the policy."""
+
+    code = "policy_trouble"
+
+
+class Internal(ServiceTrouble):
+    """A fault of the service itself: look for the request id in its log, and report it."""
+
+    code = "internal"
+
+
 class Unsupported(RecollectError):
     """This backend does not offer that: choose a backend that declares the capability."""
 
     code = "unsupported"
+
+
+class NotAvailable(Unsupported):
+    """This version does not offer that yet: leave it out of the request."""
+
+    code = "not_available"
 
 
 def all_errors() -> list[type[RecollectError]]:

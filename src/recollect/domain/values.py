@@ -51,6 +51,15 @@ def decode_value(text: bytes | str, what: str = "value", error: type[InvalidInpu
         raise error(f"the {what} is JSON text, not {type(text).__name__}")
     if len(text) > MAX_BYTES:
         raise error(f"the {what} has {len(text):,} bytes; at most {MAX_BYTES:,} are allowed")
+    value = decode_json(text, what, error)
+    if not isinstance(value, dict):
+        raise error(f"the {what} must be a JSON object, not {type(value).__name__}")
+    _inspect(value, what, error)
+    return value
+
+
+def decode_json(text: bytes | str, what: str, error: type[InvalidInput]) -> Any:
+    """What this JSON text in UTF-8 says, with nothing said twice and nothing that JSON does not know."""
 
     def pairs(found: list[tuple[str, object]]) -> dict[str, object]:
         members = dict(found)
@@ -64,15 +73,14 @@ def decode_value(text: bytes | str, what: str = "value", error: type[InvalidInpu
         raise error(f"the {what} contains {name}, which is not JSON")
 
     try:
-        value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+        said = text if isinstance(text, str) else str(text, "utf-8")
+        return json.loads(said, object_pairs_hook=pairs, parse_constant=constant)
     except RecursionError:
         raise error(f"the {what} is nested deeper than {MAX_LEVELS} levels") from None
+    except UnicodeDecodeError:
+        raise error(f"the {what} is not valid JSON: it is not UTF-8") from None
     except ValueError as problem:
         raise error(f"the {what} is not valid JSON: {problem}") from None
-    if not isinstance(value, dict):
-        raise error(f"the {what} must be a JSON object, not {type(value).__name__}")
-    _inspect(value, what, error)
-    return value
 
 
 def stored_value(encoded: bytes) -> type_of_json:

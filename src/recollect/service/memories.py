@@ -5,18 +5,20 @@ This is the store's own door for code in the same process; every other door call
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 from typing import Any
 from uuid import UUID
 
 from recollect.domain.address import (
-    MAX_DEPTH,
+    DEPTH_CEILING,
     Address,
+    Namespace,
     checked_key,
     checked_tenant,
     namespace,
@@ -24,12 +26,30 @@ from recollect.domain.address import (
     scope,
 )
 from recollect.domain.attributes import encode_attributes
-from recollect.domain.commits import Commit, Delete, Operation, Put, checked_actor, checked_revision, idempotency
-from recollect.domain.errors import InvalidAttributes, InvalidCommit, InvalidExpiry, InvalidQuery, InvalidSetting
+from recollect.domain.callers import SYSTEM_TENANT, Action, Caller, local_caller
+from recollect.domain.commits import (
+    Commit,
+    Delete,
+    Operation,
+    Put,
+    checked_actor,
+    checked_revision,
+    idempotency,
+)
+from recollect.domain.errors import (
+    Forbidden,
+    InvalidAttributes,
+    InvalidCommit,
+    InvalidQuery,
+    InvalidTenant,
+    NotAvailable,
+)
 from recollect.domain.filters import parse_filter
-from recollect.domain.instants import Instant, checked_expiry, instant_of, later
+from recollect.domain.instants import Instant, later
 from recollect.domain.planning import Erasure
 from recollect.domain.queries import (
+    Archived,
+    EventPage,
     EventQuery,
     Find,
     NamespaceQuery,
@@ -41,58 +61,60 @@ from recollect.domain.queries import (
     event_cursor,
     fixed_prefix,
     parse_event_cursor,
+    shows,
 )
-from recollect.domain.reasons import EventKind, Plane
-from recollect.domain.retention import Pass, Retention
+from recollect.domain.reasons import Plane
 from recollect.domain.rows import Item
-from recollect.domain.text import shown
 from recollect.domain.values import encode_value
-from recollect.ports.clock import Clock, Ids
-from recollect.ports.keys import Keyring, erasure_of
-from recollect.ports.store import Progress, Store, Verification
+from recollect.ports.keys import erasure_of
+from recollect.ports.store import Progress, Verification
+from recollect.service.archiving import Wish, archive
+from recollect.service.reading import (
+    read_archived,
+    read_fields,
+    read_head,
+    read_kinds,
+    read_moment,
+    read_optional_moment,
+    read_order,
+    read_path,
+    read_seconds,
+    read_wait,
+)
+from recollect.service.sweeping import sweep
+from recollect.service.tokens import NewToken, Token
+from recollect.service.transfer import ExportPage, Imported
 from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, MemoryEvent, PutOp, Sweep, Written
+from recollect.service.workings import Workings
 
-MAX_WAIT_SECONDS = 60.0
-_HEAD = re.compile(r"([0-9]{1,19}):([0-9a-f]{64})")
 _ITEMS = frozenset({Plane.ITEM})
 
 
 class Memories:
-    """The memories of one tenant. Get one from `recollect.open`."""
+    """The memories of one tenant, in the name of one caller. Get one from `recollect.open`."""
 
-    def __init__(
-        self,
-        store: Store,
-        keyring: Keyring,
-        *,
-        clock: Clock,
-        ids: Ids,
-        tenant: str = "default",
-        actor: str = "",
-        max_depth: int = MAX_DEPTH,
-        retention: Retention | None = None,
-    ) -> None:
-        self._store = store
-        self._keyring = keyring
-        self._clock = clock
-        self._ids = ids
-        self._tenant = checked_tenant(tenant)
-        self._actor = checked_actor(actor)
-        self._max_depth = max_depth
-        self._retention = retention or Retention()
+    def __init__(self, workings: Workings, caller: Caller) -> None:
+        self._workings = workings
+        self._store = workings.store
+        self._guard = workings.guard
+        self._rules = workings.rules
+        self._caller = caller
+        self._tenant = caller.tenant
+        self._actor = checked_actor(caller.actor)
 
     def for_tenant(self, tenant: str, *, actor: str = "") -> Memories:
         """The memories of another tenant in the same store, or of the same one in somebody else's name."""
-        return Memories(
-            self._store,
-            self._keyring,
-            clock=self._clock,
-            ids=self._ids,
-            tenant=tenant,
-            actor=actor,
-            max_depth=self._max_depth,
-            retention=self._retention,
-        )
+        if tenant == SYSTEM_TENANT:
+            raise InvalidTenant(f"the tenant {SYSTEM_TENANT} belongs to the service itself")
+        return Memories(self._workings, local_caller(checked_tenant(tenant), checked_actor(actor)))
+
+    def for_caller(self, caller: Caller) -> Memories:
+        """The same memories as this caller may see and change them; made from a credential at the door."""
+        return Memories(self._workings, caller)
+
+    async def whoami(self) -> Caller:
+        """In whose name this is."""
+        return self._caller
 
     # -- writing
 
@@ -106,16 +128,20 @@ class Memories:
         policy_attributes: Mapping[str, Any] | None = None,
         ttl: float | timedelta | None = None,
         expires_at: datetime | None = None,
+        index_fields: Sequence[str] | None = None,
         expected_revision: int | None = None,
         idempotency_key: str | None = None,
     ) -> Written:
         """Remember a value under a key, in place of the one it may have.
 
         `attributes` are sealed like the value; `policy_attributes` are flat and plain, and what `search`
-        filters by. `ttl` is in seconds. `expected_revision` refuses the write unless the key is at that
+        filters by. `ttl` is in seconds. `index_fields` says which fields a search by text will look at, an
+        empty list none; it is kept for then. `expected_revision` refuses the write unless the key is at that
         revision, 0 meaning absent. With an `idempotency_key`, repeating the call changes nothing.
         """
-        operation = PutOp(namespace, key, value, attributes, policy_attributes, ttl, expires_at, expected_revision)
+        operation = PutOp(
+            namespace, key, value, attributes, policy_attributes, ttl, expires_at, expected_revision, index_fields
+        )
         return (await self.batch((operation,), idempotency_key=idempotency_key))[0]
 
     async def delete(
@@ -136,70 +162,116 @@ class Memories:
         """Carry out up to 1,000 operations at once: all of them or none."""
         if not isinstance(operations, Iterable):
             raise InvalidCommit(f"a batch is a list of operations, not {type(operations).__name__}")
-        planned = tuple(self._operation(operation) for operation in operations)
+        planned = tuple([await self._operation(operation) for operation in operations])
         request = None if idempotency_key is None else idempotency(idempotency_key, self._actor, planned)
         receipt = await self._store.commit(Commit(self._tenant, planned, (), self._actor, request))
         return [Written(outcome, receipt.replayed) for outcome in receipt.outcomes]
 
-    def _operation(self, operation: PutOp | DeleteOp) -> Operation:
+    async def _operation(self, operation: PutOp | DeleteOp) -> Operation:
         if isinstance(operation, PutOp):
-            sealed = operation.attributes
+            address = self._address(operation.namespace, operation.key)
+            segments, value, sealed = address.namespace.segments, operation.value, operation.attributes
+            await self._guard.allow(self._caller, Action.WRITE, segments, operation.key, value)
+            encoded = encode_value(value)
+            attributes = None if sealed is None else encode_value(sealed, "attributes", InvalidAttributes)
+            given = operation.policy_attributes
+            plain = await self._guard.extract(self._caller, segments, operation.key, value, sealed, given)
             return Put(
-                self._address(operation.namespace, operation.key),
-                encode_value(operation.value),
-                None if sealed is None else encode_value(sealed, "attributes", InvalidAttributes),
-                encode_attributes(operation.policy_attributes),
-                None if operation.expires_at is None else _moment(operation.expires_at),
-                None if operation.ttl is None else later(Instant(0), _seconds(operation.ttl)),
+                address,
+                encoded,
+                attributes,
+                encode_attributes(plain),
+                read_optional_moment(operation.expires_at),
+                None if operation.ttl is None else later(Instant(0), read_seconds(operation.ttl)),
                 checked_revision(operation.expected_revision),
+                index_fields=read_fields(operation.index_fields),
             )
         if isinstance(operation, DeleteOp):
-            expected = checked_revision(operation.expected_revision)
-            return Delete(self._address(operation.namespace, operation.key), expected)
+            address = self._address(operation.namespace, operation.key)
+            await self._guard.allow(self._caller, Action.DELETE, address.namespace.segments, operation.key)
+            return Delete(address, checked_revision(operation.expected_revision))
         raise InvalidCommit(f"a batch takes PutOp and DeleteOp, not {type(operation).__name__}")
+
+    async def archive(
+        self,
+        namespace: Sequence[str],
+        key: str,
+        *,
+        archived: bool = True,
+        expected_revision: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Written:
+        """Set an item aside, or bring it back: it keeps its value, but is found only when asked for."""
+        address = self._address(namespace, key)
+        await self._guard.allow(self._caller, Action.WRITE, address.namespace.segments, key)
+        if not isinstance(archived, bool):
+            raise InvalidQuery("archived is true or false")
+        wish = Wish(self._tenant, self._actor, address, archived, checked_revision(expected_revision), idempotency_key)
+        return await archive(self._store, wish)
 
     # -- reading
 
-    async def get(self, namespace: Sequence[str], key: str, *, as_of: datetime | None = None) -> Item | None:
+    async def get(
+        self, namespace: Sequence[str], key: str, *, as_of: datetime | None = None, archived: str = Archived.EXCLUDE
+    ) -> Item | None:
         """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept."""
-        moment = None if as_of is None else _moment(as_of)
-        row = await self._store.get(self._tenant, self._address(namespace, key), as_of=moment)
-        return None if row is None else Item(row)
+        address = self._address(namespace, key)
+        await self._guard.allow(self._caller, Action.READ, address.namespace.segments, key)
+        moment = None if as_of is None else read_moment(as_of)
+        wanted = Archived.EXCLUDE if archived is Archived.EXCLUDE else read_archived(archived)
+        row = await self._store.get(self._tenant, address, as_of=moment)
+        return None if row is None or not shows(wanted, archived=row.archived) else Item(row)
 
     async def get_by_id(self, item_id: UUID) -> Item | None:
-        """The version of an item with this id, live or not; None when there is none in this tenant."""
+        """The version of an item with this id, live or not; None when there is none that the caller may read."""
         if not isinstance(item_id, UUID):
             raise InvalidQuery(f"an id is a UUID, not {type(item_id).__name__}")
+        self._guard.permit(self._caller, Action.READ)
         row = await self._store.get_by_id(self._tenant, item_id.bytes)
-        return None if row is None or row.address.plane is not Plane.ITEM else Item(row)
+        if row is None or row.address.plane is not Plane.ITEM:
+            return None
+        try:
+            await self._guard.allow(self._caller, Action.READ, row.address.namespace.segments, row.address.key)
+        except Forbidden:
+            return None  # "not yours" looks like "not there": an id tells nothing of whose it is
+        return Item(row)
 
     async def search(
         self,
         namespace_prefix: Sequence[str] = (),
         *,
         filter: Mapping[str, Any] | None = None,  # noqa: A002 - the word of the API
+        query: str | None = None,
         order: str = Order.NEWEST,
         limit: int = 10,
         offset: int = 0,
         cursor: str | None = None,
         as_of: datetime | None = None,
+        archived: str = Archived.EXCLUDE,
     ) -> Found:
         """Items at or below a namespace whose policy attributes match a filter.
 
         Continue with the `cursor` of the answer; in `key` order, paging meets everything that exists
         throughout exactly once.
         """
-        query = Find(
+        within = scope(namespace_prefix, self._rules.max_depth)
+        view = await self._guard.view(self._caller, within.segments, filter)
+        if query is not None:
+            raise NotAvailable("search by `query` is not available yet; search by namespace_prefix and filter")
+        wish = Find(
             Plane.ITEM,
-            scope(namespace_prefix, self._max_depth),
-            parse_filter(filter),
-            _order(order),
+            within if view is None else self._scope(view.prefix, within),
+            parse_filter(None) if view is None else view.filter,
+            read_order(order),
             checked_limit(limit),
             checked_offset(offset),
             cursor,
-            None if as_of is None else _moment(as_of),
+            read_optional_moment(as_of),
+            read_archived(archived),
         )
-        page = await self._store.find(self._tenant, query)
+        if view is None:
+            return Found([], None)
+        page = await self._store.find(self._tenant, wish)
         return Found([Item(row) for row in page.rows], page.cursor)
 
     async def list_namespaces(
@@ -210,25 +282,31 @@ class Memories:
         max_depth: int | None = None,
         limit: int = 100,
         offset: int = 0,
+        archived: str = Archived.EXCLUDE,
     ) -> list[tuple[str, ...]]:
         """The namespaces that have items, sorted. `*` in prefix or suffix stands for exactly one segment."""
         asked = checked_pattern(prefix, "prefix")
+        within = scope(fixed_prefix(asked)[: self._rules.max_depth], self._rules.max_depth)
+        view = await self._guard.view(self._caller, within.segments, None)
         query = NamespaceQuery(
             Plane.ITEM,
-            scope(fixed_prefix(asked)[: self._max_depth], self._max_depth),
+            within if view is None else self._scope(view.prefix, within),
             asked,
             checked_pattern(suffix, "suffix"),
             checked_depth(max_depth),
             checked_limit(limit),
             checked_offset(offset),
+            filter=parse_filter(None) if view is None else view.filter,
+            archived=read_archived(archived),
         )
-        return list(await self._store.namespaces(self._tenant, query))
+        return [] if view is None else list(await self._store.namespaces(self._tenant, query))
 
     async def history(
         self, namespace: Sequence[str], key: str, *, limit: int = 100, before_revision: int | None = None
     ) -> list[Item]:
         """Every kept version of a key, newest first, with when and why each ended."""
         address = self._address(namespace, key)
+        await self._guard.allow(self._caller, Action.READ, address.namespace.segments, key)
         before = checked_revision(before_revision)
         rows = await self._store.history(self._tenant, address, limit=checked_limit(limit), before=before)
         return [Item(row) for row in rows]
@@ -250,76 +328,130 @@ class Memories:
 
         With `wait`, an empty answer is held back until something happens or so many seconds have passed.
         """
+        within = scope(namespace_prefix, self._rules.max_depth)
+        view = await self._guard.view(self._caller, within.segments, None)
         position = (await self._store.head(self._tenant)).trimmed if after is None else parse_event_cursor(after)
-        if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= MAX_WAIT_SECONDS:
-            raise InvalidQuery(f"wait is a number of seconds from 0 to {MAX_WAIT_SECONDS:.0f}, not {shown(wait)}")
+        seconds, wanted = read_wait(wait), read_kinds(kinds)
         query = EventQuery(
             position,
-            scope(namespace_prefix, self._max_depth),
+            within if view is None else self._scope(view.prefix, within),
             _ITEMS,
-            None if kinds is None else _kinds(kinds),
-            None if since is None else _moment(since),
-            None if until is None else _moment(until),
+            wanted if view is not None else frozenset(),
+            read_optional_moment(since),
+            read_optional_moment(until),
             checked_limit(limit),
+            filter=parse_filter(None) if view is None else view.filter,
         )
-        page = await self._store.events(self._tenant, query)
-        if not page.entries and wait and await self._store.wait(self._tenant, page.after, wait):
-            page = await self._store.events(self._tenant, query)
+        page = await self._events(query, seconds)
         return Events([MemoryEvent(entry) for entry in page.entries], event_cursor(page.after), page.complete)
+
+    async def _events(self, query: EventQuery, seconds: float) -> EventPage:
+        """The page, once there is something on it or the time is up; news of no concern do not end the wait."""
+        deadline = monotonic() + seconds
+        page = await self._store.events(self._tenant, query)
+        while not page.entries and page.complete and (left := deadline - monotonic()) > 0:
+            if not await self._store.wait(self._tenant, page.after, left):
+                break
+            page = await self._store.events(self._tenant, replace(query, after=page.after))
+        return page
 
     async def head(self) -> str:
         """Where the log ends, as text to keep elsewhere: given to `verify` later, it proves nothing was cut off."""
+        self._guard.permit(self._caller, Action.VERIFY)
         return (await self._store.head(self._tenant)).text()
 
     async def verify(self, *, head: str | None = None, progress: Progress | None = None) -> Verification:
         """Check that nothing was altered, removed, swapped or cut off, in the log or in what it tells of."""
-        expected = None if head is None else _head(head)
+        self._guard.permit(self._caller, Action.VERIFY)
+        expected = read_head(head)
         return await self._store.verify(self._tenant, expected=expected, progress=progress)
 
     # -- forgetting and keeping
 
     async def erase(self, subject: str) -> ErasureReceipt:
         """Make everything of a subject (`user:<id>`) unreadable for good, in every version, copy and backup."""
-        erasure = Erasure(self._ids(self._clock()), self._tenant, subject, namespace_of_subject(subject), self._actor)
-        await self._store.aside(lambda: self._keyring.destroy(erasure))
+        self._guard.permit(self._caller, Action.ERASE)
+        now = self._workings.clock()
+        erasure = Erasure(self._workings.ids(now), self._tenant, subject, namespace_of_subject(subject), self._actor)
+        await self._store.aside(lambda: self._workings.keyring.destroy(erasure))
         erased = await self._store.erase(erasure)
-        await self._store.aside(lambda: self._keyring.settle(erasure.id))
+        await self._store.aside(lambda: self._workings.keyring.settle(erasure.id))
         return ErasureReceipt.of(erased)
 
     async def finish_erasures(self, *, everything: bool = False) -> int:
         """Carry through erasures that a crash interrupted; after a restore, `everything` that was ever erased."""
-        gone = await self._store.aside(lambda: self._keyring.destructions(unsettled=not everything))
+        gone = await self._store.aside(lambda: self._workings.keyring.destructions(unsettled=not everything))
         for each in gone:
             await self._store.erase(erasure_of(each))
-            await self._store.aside(partial(self._keyring.settle, each.id))
+            await self._store.aside(partial(self._workings.keyring.settle, each.id))
         return len(gone)
 
     async def sweep(self, *, batch: int = 100) -> Sweep:
         """Expire, evict, tombstone, purge and trim what is due, in batches, and say how much."""
-        done: Sweep = {}
-        for step in Pass:
-            done[step] = 0
-            more = True
-            while more:
-                swept = await self._store.sweep(self._tenant, step, self._retention, limit=checked_limit(batch))
-                done[step] += swept.done
-                more = swept.more
-        return done
+        self._guard.permit(self._caller, Action.SWEEP)
+        return await sweep(self._store, self._tenant, self._rules.retention, checked_limit(batch))
 
     async def rotate_keys(self) -> int:
         """Wrap every data key with a new master key; values stay as they are. Returns how many keys changed."""
-        return await self._store.aside(self._keyring.rotate)
+        self._guard.permit(self._caller, Action.ROTATE)
+        return await self._store.aside(self._workings.keyring.rotate)
 
     async def backup(self, target: str | Path, *, progress: Progress | None = None) -> None:
         """Write a consistent copy of the data to a new file. Keys are not in it: keep those apart."""
-        await self._store.backup(_path(target), progress)
+        self._guard.permit(self._caller, Action.BACKUP)
+        await self._store.backup(read_path(target), progress)
+
+    # -- API keys, and moving elsewhere
+
+    async def create_token(
+        self,
+        user_id: str,
+        *,
+        client_id: str = "",
+        name: str = "",
+        roles: Iterable[str] = (),
+        scopes: Iterable[str] | None = None,
+        expires_at: datetime | None = None,
+        tenant: str | None = None,
+    ) -> NewToken:
+        """Make an API key for a user. Its secret is in the answer and nowhere else."""
+        return await self._workings.tokens.create(
+            self._caller,
+            user_id,
+            client_id=client_id,
+            name=name,
+            roles=roles,
+            scopes=scopes,
+            expires_at=expires_at,
+            tenant=tenant,
+        )
+
+    async def list_tokens(self, *, tenant: str | None = None) -> list[Token]:
+        """Every API key of the tenant, revoked and expired ones included."""
+        return await self._workings.tokens.list(self._caller, tenant=tenant)
+
+    async def revoke_token(self, token_id: str) -> Token:
+        """Refuse an API key from now on, in every process."""
+        return await self._workings.tokens.revoke(self._caller, token_id)
+
+    async def export_page(self, cursor: str | None = None, *, limit: int = 500) -> ExportPage:
+        """A page of all items with their history, in the order in which it happened."""
+        return await self._workings.transfer.export_page(self._caller, cursor, limit=limit)
+
+    async def import_progress(self, source: str) -> int:
+        """Up to which entry of an export everything is here; 0 when nothing is."""
+        return await self._workings.transfer.import_progress(self._caller, source)
+
+    async def import_page(self, source: str, entries: Sequence[dict[str, Any]]) -> Imported:
+        """Take over a page of an export; what is here already is skipped."""
+        return await self._workings.transfer.import_page(self._caller, source, entries)
 
     # -- opening and closing
 
     async def close(self) -> None:
         """Finish what was acknowledged and close everything."""
         await self._store.close()
-        self._keyring.close()
+        self._workings.keyring.close()
 
     async def __aenter__(self) -> Memories:
         return self
@@ -330,47 +462,8 @@ class Memories:
         await self.close()
 
     def _address(self, segments: Sequence[str], key: str) -> Address:
-        return Address(Plane.ITEM, namespace(segments, self._max_depth), checked_key(key))
+        return Address(Plane.ITEM, namespace(segments, self._rules.max_depth), checked_key(key))
 
-
-def _path(target: object) -> Path:
-    if not isinstance(target, str | Path) or "\x00" in str(target):
-        raise InvalidSetting(f"{shown(target)} is not the path of a file")
-    return Path(target)
-
-
-def _seconds(ttl: object) -> float:
-    return ttl.total_seconds() if isinstance(ttl, timedelta) else ttl  # type: ignore[return-value] # checked by later
-
-
-def _moment(moment: object) -> Instant:
-    if not isinstance(moment, datetime):
-        raise InvalidExpiry(f"a moment is a datetime with a time zone, not {type(moment).__name__}")
-    return checked_expiry(instant_of(moment))
-
-
-def _order(order: object) -> Order:
-    try:
-        return Order(order)  # type: ignore[arg-type] # what is no order raises ValueError
-    except ValueError:
-        raise InvalidQuery(f"{order!r} is not an order; use one of {', '.join(Order)}") from None
-
-
-def _kinds(kinds: object) -> frozenset[EventKind]:
-    if not isinstance(kinds, Iterable):
-        raise InvalidQuery(f"kinds are a list of kinds of events, not {type(kinds).__name__}")
-    return frozenset(_kind(kind) for kind in kinds)
-
-
-def _kind(kind: object) -> EventKind:
-    try:
-        return EventKind(kind)  # type: ignore[arg-type] # what is no kind raises ValueError
-    except ValueError:
-        raise InvalidQuery(f"{kind!r} is not a kind of event; use one of {', '.join(EventKind)}") from None
-
-
-def _head(text: str) -> tuple[int, bytes]:
-    found = _HEAD.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
-        raise InvalidQuery("a head is text that `head` gave, like 17:9f86d0…")
-    return int(found[1]), bytes.fromhex(found[2])
+    def _scope(self, prefix: tuple[str, ...], within: Namespace) -> Namespace:
+        """The narrowed scope; what a policy says may be deeper than callers may ask for."""
+        return within if prefix == within.segments else scope(prefix, DEPTH_CEILING)

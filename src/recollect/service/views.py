@@ -31,6 +31,7 @@ class PutOp:
     ttl: float | timedelta | None = None
     expires_at: datetime | None = None
     expected_revision: int | None = None
+    index_fields: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,11 @@ class MemoryEvent:
         return self.entry.event.kind
 
     @property
+    def id(self) -> UUID:
+        """The identity of the version that was written or ended; for an erasure, of the erasure."""
+        return UUID(bytes=self.entry.event.row_id)
+
+    @property
     def namespace(self) -> tuple[str, ...]:
         """Where it happened."""
         return self.entry.event.address.namespace.segments
@@ -175,6 +181,11 @@ class MemoryEvent:
         """The attributes that were written, under the same conditions."""
         row = self.entry.row
         return None if row is None or row.attributes is None else stored_value(row.attributes)
+
+    @property
+    def archived(self) -> bool:
+        """True when the version that was written is set aside."""
+        return self.entry.row is not None and self.entry.row.archived
 
     def __repr__(self) -> str:
         return f"MemoryEvent({self.sequence} · {self.kind} · {'/'.join(self.namespace)} · {self.key})"

@@ -1,0 +1,54 @@
+"""The built-in rule: everybody has their own subtree `user/<user_id>`; admins have everything in their tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from recollect.domain.callers import Action, Caller
+from recollect.ports.policy import Decision, Narrowed, Policy
+
+OWN_ROOT = "user"
+RESERVED = frozenset({"namespace", "sub"})
+_ALLOWED = Decision(True)
+_DENIED = Decision(False, "access denied")
+
+
+class BuiltinPolicy(Policy):
+    """The rule in plain Python. `filterable` names sealed attributes that are also kept plain, to filter by."""
+
+    def __init__(self, filterable: Sequence[str] = ()) -> None:
+        self._filterable = tuple(filterable)
+
+    async def authorize(
+        self, caller: Caller, action: Action, namespace: Sequence[str], key: str, value: Mapping[str, Any] | None = None
+    ) -> Decision:
+        """Own subtree, or admin; whatever the action."""
+        own = len(namespace) > 1 and namespace[0] == OWN_ROOT and namespace[1] == caller.user_id
+        return _ALLOWED if own or caller.is_admin else _DENIED
+
+    async def attributes(
+        self,
+        caller: Caller,
+        namespace: Sequence[str],
+        key: str,
+        value: Mapping[str, Any],
+        attributes: Mapping[str, Any] | None,
+    ) -> Mapping[str, Any]:
+        """The first two segments, and those of the given attributes that were named as filterable."""
+        found: dict[str, Any] = {"namespace": namespace[0], "sub": namespace[1]} if len(namespace) > 1 else {}
+        for name in self._filterable if attributes else ():
+            given = attributes.get(name) if attributes else None
+            if isinstance(given, str | int | float | list):
+                found[name] = given
+        return found
+
+    async def narrow(self, caller: Caller, prefix: Sequence[str], filter: Mapping[str, Any] | None) -> Narrowed:  # noqa: A002 - the word of the API
+        """Admins as asked; others within their own subtree.
+
+        No filter on `namespace` and `sub` is added: both follow from the prefix, also for events whose
+        attributes are no longer kept.
+        """
+        asked = tuple(prefix)
+        own = (OWN_ROOT, caller.user_id)
+        return Narrowed(asked if caller.is_admin or asked[:2] == own else own)

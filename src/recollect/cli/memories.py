@@ -1,0 +1,303 @@
+"""Commands about memories: put, get, search and what else is done to single items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+import msgspec
+import typer
+
+from recollect.cli import arguments, shapes
+from recollect.cli.here import Here
+from recollect.cli.screen import counted, dumped, one_line, place, when
+from recollect.domain.errors import NotFound
+from recollect.domain.queries import Archived, Order
+
+if TYPE_CHECKING:
+    from recollect.cli.shapes import AnyItem
+
+Where = Annotated[str, typer.Argument(metavar="NAMESPACE", help="Like user/alice/notes; a slash within is %2F.")]
+Scope = Annotated[str | None, typer.Argument(metavar="[NAMESPACE]", help="Only at or below it; everything without it.")]
+Key = Annotated[str, typer.Argument(metavar="KEY", help="The name within the namespace.")]
+Expected = Annotated[
+    int | None, typer.Option(metavar="N", help="Refuse unless the key is at this revision; 0: absent.")
+]
+Idempotency = Annotated[
+    str | None, typer.Option("--idempotency-key", metavar="TEXT", help="Repeating the call with it changes nothing.")
+]
+AsOf = Annotated[str | None, typer.Option(metavar="TIME", help="As it was at that moment; 2h is two hours ago.")]
+WithArchived = Annotated[Archived, typer.Option(help="What to do about archived memories.")]
+_PAGE = 100
+_HISTORY = 1_000
+_NAMESPACES = 1_000
+
+
+def put(
+    here: Here,
+    namespace: Where,
+    key: Key,
+    value: Annotated[str, typer.Argument(metavar="VALUE", help='A JSON object, @file, - or text: {"text": …}.')],
+    text: Annotated[bool, typer.Option("--text", help="Take the value as plain text, whatever it looks like.")] = False,
+    attributes: Annotated[str | None, typer.Option(metavar="JSON", help="Attributes, sealed like the value.")] = None,
+    ttl: Annotated[str | None, typer.Option(metavar="TIME", help="Forget it after 30s, 10m, 2h, 7d.")] = None,
+    expires_at: Annotated[str | None, typer.Option(metavar="TIME", help="Forget it at that moment.")] = None,
+    expected_revision: Expected = None,
+    idempotency_key: Idempotency = None,
+) -> None:
+    """Remember a value under a key.
+
+    Example: recollect put user/alice/notes tea "Alice prefers green tea" --ttl 30d
+    """
+    segments, given = arguments.namespace(namespace), arguments.json_object(attributes, "--attributes")
+    length, moment = arguments.seconds(ttl), arguments.moment(expires_at, "--expires-at")
+    if length is not None and moment is not None:
+        raise arguments.usage("give --ttl or --expires-at, not both")
+    remembered = arguments.value(value, plain=text)
+    done = here.door(create=True).put(
+        segments,
+        key,
+        remembered,
+        attributes=given,
+        ttl=length,
+        expires_at=moment,
+        expected_revision=expected_revision,
+        idempotency_key=idempotency_key,
+    )
+    if here.is_json:
+        here.screen.document(shapes.written(segments, key, done, given))
+    else:
+        again = " (an earlier call had done it)" if done.replayed else ""
+        until = f", until {when(done.expires_at)}" if done.expires_at else ""
+        here.screen.say(f"{place(segments, key)}: {done.kind}, revision {done.revision}{until}{again}")
+
+
+def get(
+    here: Here,
+    namespace: Annotated[str | None, typer.Argument(metavar="NAMESPACE", help="Like user/alice/notes.")] = None,
+    key: Annotated[str | None, typer.Argument(metavar="KEY", help="The name within the namespace.")] = None,
+    by_id: Annotated[str | None, typer.Option("--id", metavar="UUID", help="A version, by its id instead.")] = None,
+    as_of: AsOf = None,
+    archived: WithArchived = Archived.EXCLUDE,
+) -> None:
+    """Print the value under a key; with --json, the whole item.
+
+    Example: recollect get user/alice/notes tea --as-of 2h
+    """
+    if by_id is not None:
+        if namespace is not None:
+            raise arguments.usage("give a namespace and a key, or --id, not both")
+        version = _uuid(by_id)
+        found = here.door().get_by_id(version)
+    elif namespace is None or key is None:
+        raise arguments.usage("a namespace and a key are needed, like: get user/alice/notes tea")
+    else:
+        moment = arguments.moment(as_of, "--as-of", now=datetime.now(UTC))
+        segments = arguments.namespace(namespace)
+        found = here.door().get(segments, key, as_of=moment, archived=archived)
+    if found is None:
+        raise NotFound("memory not found")
+    if here.is_json:
+        here.screen.document(shapes.item(found) if by_id is None else shapes.version(found))
+    else:
+        here.screen.say(dumped(msgspec.json.format(msgspec.json.encode(found.value), indent=2)))
+
+
+def _uuid(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise arguments.usage(f"{text!r} is not a UUID", "--id") from None
+
+
+def rm(
+    here: Here, namespace: Where, key: Key, expected_revision: Expected = None, idempotency_key: Idempotency = None
+) -> None:
+    """Delete a key; deleting what is not there changes nothing.
+
+    Example: recollect rm user/alice/notes tea
+    """
+    segments = arguments.namespace(namespace)
+    done = here.door().delete(segments, key, expected_revision=expected_revision, idempotency_key=idempotency_key)
+    if here.is_json:
+        here.screen.document(shapes.deleted(segments, key, done))
+    elif done.kind is None:
+        here.screen.say(f"{place(segments, key)}: there was nothing to delete")
+    else:
+        here.screen.say(f"{place(segments, key)}: deleted, after revision {done.revision}")
+
+
+def archive(
+    here: Here, namespace: Where, key: Key, expected_revision: Expected = None, idempotency_key: Idempotency = None
+) -> None:
+    """Set a memory aside: it keeps its value, but is found only when asked for.
+
+    Example: recollect archive user/alice/notes tea
+    """
+    _set_archived(here, namespace, key, expected_revision, idempotency_key, archived=True)
+
+
+def unarchive(
+    here: Here, namespace: Where, key: Key, expected_revision: Expected = None, idempotency_key: Idempotency = None
+) -> None:
+    """Bring a memory back that was set aside.
+
+    Example: recollect unarchive user/alice/notes tea
+    """
+    _set_archived(here, namespace, key, expected_revision, idempotency_key, archived=False)
+
+
+def _set_archived(
+    here: Here, namespace: str, key: str, expected: int | None, idempotency_key: str | None, *, archived: bool
+) -> None:
+    segments = arguments.namespace(namespace)
+    done = here.door().archive(
+        segments, key, archived=archived, expected_revision=expected, idempotency_key=idempotency_key
+    )
+    if here.is_json:
+        here.screen.document(shapes.written(segments, key, done, archived=archived))
+    else:
+        word = "archived" if archived else "brought back"
+        here.screen.say(f"{place(segments, key)}: {word}, revision {done.revision}")
+
+
+def search(
+    here: Here,
+    namespace: Scope = None,
+    condition: Annotated[
+        list[str] | None, typer.Option("--filter", metavar="NAME=VALUE", help="Or a JSON object; may be repeated.")
+    ] = None,
+    query: Annotated[str | None, typer.Option(metavar="TEXT", help="What to look for, in words.")] = None,
+    order: Annotated[Order, typer.Option(help="In which order.")] = Order.NEWEST,
+    limit: Annotated[int, typer.Option(metavar="N", help="How many; at most 100.")] = 10,
+    offset: Annotated[int, typer.Option(metavar="N", help="How many to leave out first.")] = 0,
+    cursor: Annotated[str | None, typer.Option(metavar="CURSOR", help="Continue an earlier search.")] = None,
+    as_of: AsOf = None,
+    archived: WithArchived = Archived.EXCLUDE,
+    everything: Annotated[bool, typer.Option("--all", help="All there is, page by page.")] = False,
+) -> None:
+    """Find memories at or below a namespace.
+
+    Example: recollect search user/alice --filter kind=note --order oldest
+    """
+    prefix, wanted = arguments.scope(namespace), arguments.conditions(condition)
+    moment = arguments.moment(as_of, "--as-of", now=datetime.now(UTC))
+    door, header = here.door(), True
+    while True:
+        found = door.search(
+            prefix,
+            filter=wanted,
+            query=query,
+            order=order,
+            limit=_PAGE if everything else limit,
+            offset=offset,
+            cursor=cursor,
+            as_of=moment,
+            archived=archived,
+        )
+        if here.is_json and everything:
+            for each in found:
+                here.screen.line(shapes.found_item(each))
+        elif here.is_json:
+            items = [shapes.found_item(each) for each in found]
+            here.screen.document({"items": items, "cursor": found.cursor})
+        else:
+            _show_items(here, list(found), header=header)
+        cursor, offset, header = found.cursor, 0, False
+        if not everything or cursor is None:
+            break
+    if cursor is not None:
+        here.screen.note(f"there is more: repeat it with --cursor {cursor}, or with --all")
+
+
+def _show_items(here: Here, items: list[AnyItem], *, header: bool) -> None:
+    if not items and header:
+        here.screen.note("nothing was found")
+        return
+    rows = [
+        (place(each.namespace, each.key), str(each.revision), when(each.updated_at), one_line(each.value))
+        for each in items
+    ]
+    here.screen.table(("memory", "rev", "written", "value"), rows, header=header)
+
+
+def ls(
+    here: Here,
+    namespace: Annotated[
+        str | None, typer.Argument(metavar="[NAMESPACE]", help="Only below it; * is any one segment.")
+    ] = None,
+    suffix: Annotated[str | None, typer.Option(metavar="NAMESPACE", help="Only those that end so.")] = None,
+    depth: Annotated[int | None, typer.Option("--max-depth", metavar="N", help="Only so many segments.")] = None,
+    archived: WithArchived = Archived.EXCLUDE,
+) -> None:
+    """Show the namespaces that have memories, as a tree.
+
+    Example: recollect ls 'user/*' --max-depth 2
+    """
+    prefix, ending = arguments.scope(namespace), arguments.scope(suffix)
+    door = here.door()
+
+    def pages() -> Iterator[tuple[str, ...]]:
+        offset = 0
+        while True:
+            page = door.list_namespaces(
+                prefix=prefix, suffix=ending, max_depth=depth, limit=_NAMESPACES, offset=offset, archived=archived
+            )
+            yield from page
+            offset += len(page)
+            if len(page) < _NAMESPACES:
+                return
+
+    found = list(pages())
+    if here.is_json:
+        here.screen.document({"namespaces": found})
+    elif not found:
+        here.screen.note("there are no memories here")
+    else:
+        _show_tree(here, found)
+
+
+def _show_tree(here: Here, found: list[tuple[str, ...]]) -> None:
+    """Each segment once, below the one before it; those that only lead further are dimmed."""
+    listed, shown = set(found), set[tuple[str, ...]]()
+    for each in found:
+        for depth in range(1, len(each) + 1):
+            path = each[:depth]
+            if path not in shown:
+                shown.add(path)
+                text = "  " * (depth - 1) + place(path[-1:])
+                here.screen.say(text if path in listed else here.screen.styled(text, "dim"))
+
+
+def history(
+    here: Here,
+    namespace: Where,
+    key: Key,
+    limit: Annotated[int, typer.Option(metavar="N", help="How many versions; at most 1,000.")] = 100,
+    before_revision: Annotated[int | None, typer.Option(metavar="N", help="Only versions before it.")] = None,
+) -> None:
+    """Show every kept version of a key, newest first.
+
+    Example: recollect history user/alice/notes tea
+    """
+    segments = arguments.namespace(namespace)
+    versions = here.door().history(segments, key, limit=limit, before_revision=before_revision)
+    if not versions:
+        raise NotFound("no version of it is kept")
+    if here.is_json:
+        here.screen.document({"versions": [shapes.version(each) for each in versions]})
+        return
+    rows = [
+        (
+            str(each.revision),
+            when(each.updated_at),
+            f"{each.end_reason} {when(each.ended_at)}" if each.ended_at else "live",
+            "(gone)" if each.value is None else one_line(each.value),
+        )
+        for each in versions
+    ]
+    here.screen.table(("rev", "written", "ended", "value"), rows)
+    if len(versions) == limit:
+        here.screen.note(f"{counted(limit, 'version')} shown; older ones: --before-revision {versions[-1].revision}")

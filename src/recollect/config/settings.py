@@ -1,0 +1,217 @@
+"""Settings: each with its default and its meaning, checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+from urllib.parse import urlsplit
+
+from recollect.config.secret import Secret
+from recollect.domain.address import DEPTH_CEILING, MAX_DEPTH
+from recollect.domain.attributes import is_name
+from recollect.domain.errors import InvalidSetting
+from recollect.domain.retention import Retention
+
+_DAY = 86_400
+
+
+_LEVELS = ("debug", "info", "warning", "error")
+_ALGORITHMS = frozenset({"HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}) | frozenset(
+    {"ES256", "ES384", "ES512", "EdDSA"}
+)
+_NO_ATTRIBUTES: tuple[str, ...] = ()
+
+
+def _setting(default: Any, meaning: str, *, live: bool = False) -> Any:
+    """A setting with its meaning; a live one can change while the service runs."""
+    return field(default=default, metadata={"meaning": meaning, "live": live})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a store is opened and served. Every field has a default that is safe to keep."""
+
+    max_depth: int = _setting(MAX_DEPTH, f"How many segments a namespace may have; 1 to {DEPTH_CEILING}.", live=True)
+    filterable_attributes: tuple[str, ...] = _setting(
+        _NO_ATTRIBUTES,
+        "Names of attributes that are kept in plain text beside the sealed ones, so that filters can ask for them.",
+        live=True,
+    )
+    keep_superseded_seconds: int | None = _setting(
+        90 * _DAY,
+        "How long the values of replaced versions stay readable in `history` and `as_of`; None: for ever.",
+        live=True,
+    )
+    keep_deleted_seconds: int | None = _setting(
+        0, "How long the values of deleted and expired versions are kept; 0: until the next sweep.", live=True
+    )
+    keep_tombstones_seconds: int | None = _setting(
+        90 * _DAY,
+        "How long it stays known that a key once existed, after its value is gone; None: for ever.",
+        live=True,
+    )
+    keep_events_seconds: int | None = _setting(
+        None, "How long events are kept; None: for ever. Older cursors then get a clear error.", live=True
+    )
+    keep_receipts_seconds: int | None = _setting(
+        _DAY, "How long a repeated request with the same idempotency key is recognised.", live=True
+    )
+    master_key_command: str | None = _setting(
+        None, "A command that prints the master key (32 bytes in hexadecimal or base64), instead of a key file."
+    )
+    previous_master_key_command: str | None = _setting(
+        None, "A command that prints the master key before, while data keys are re-wrapped with the new one."
+    )
+    reader_threads: int = _setting(2, "How many threads read for an event loop; 1 to 64.")
+    group_size: int = _setting(512, "How many commits may share one wait for the disk; 1 to 10,000.")
+    busy_seconds: float = _setting(30.0, "How long to wait for another process that is writing.")
+    host: str = _setting(
+        "127.0.0.1", "The address to listen on. Beyond loopback, TLS is needed, or `allow_plain_http`."
+    )
+    port: int = _setting(4747, "The port to listen on; the next free one is taken when it is in use. 0: any free one.")
+    allow_plain_http: bool = _setting(
+        False, "Listen beyond loopback without TLS, because something in front of the service does the encryption."
+    )
+    tls_certificate: str | None = _setting(None, "The file of the TLS certificate chain (PEM).")
+    tls_key: str | None = _setting(None, "The file of the TLS private key (PEM).")
+    max_body_bytes: int = _setting(4 << 20, "How many bytes the body of a request may have.", live=True)
+    body_seconds: float = _setting(15.0, "How long a client may take to send the body of a request.", live=True)
+    request_seconds: float = _setting(30.0, "How long the answer to a request may take.", live=True)
+    max_connections: int = _setting(1_000, "How many requests may be under way at once; more are told to come back.")
+    rate_per_second: float = _setting(
+        5_000.0,
+        "How many requests a second one credential may make on average, in one process; 0: no limit.",
+        live=True,
+    )
+    failures_per_second: float = _setting(
+        20.0, "How many requests a second without a valid credential are answered per address; 0: no limit.", live=True
+    )
+    shutdown_seconds: float = _setting(20.0, "How long to wait for requests under way when the service is stopped.")
+    sweep_seconds: float = _setting(60.0, "How often what has expired or is no longer kept is swept away.", live=True)
+    log_level: str = _setting("info", f"How much is logged: one of {', '.join(_LEVELS)}.", live=True)
+    log_format: str = _setting("text", "How the log is written: `text` for people, `json` for machines.")
+    jwt_issuer: str | None = _setting(None, "Who must have issued a JWT (`iss`); needed to accept JWTs at all.")
+    jwt_audience: str | None = _setting(None, "For whom a JWT must be meant (`aud`); needed to accept JWTs at all.")
+    jwt_key: Secret | None = _setting(  # noqa: RUF009 - it makes a field, like all others
+        None, "The key that JWTs are checked with: a shared secret, or a public key (PEM)."
+    )
+    jwt_key_file: str | None = _setting(None, "A file with that key, instead of the key itself.")
+    jwks_url: str | None = _setting(None, "Where the issuer publishes its public keys (JWKS); https, or on loopback.")
+    jwks_file: str | None = _setting(None, "A file with the issuer's public keys (JWKS).")
+    jwt_algorithms: tuple[str, ...] = _setting(
+        ("RS256", "ES256", "EdDSA"), "The algorithms a JWT may be signed with. Name HS256 to use a shared secret."
+    )
+    jwt_tenant_claim: str = _setting("tenant", "Which claim of a JWT names the tenant; without it: `default`.")
+    jwt_leeway_seconds: float = _setting(30.0, "How far the issuer's clock may be off; at most 60.")
+
+    def __post_init__(self) -> None:
+        for name, low, high in _WHOLE:
+            self._check_whole(name, low, high)
+        for each in fields(self):
+            if each.name.startswith("keep_") and getattr(self, each.name) is not None:
+                self._check_whole(each.name, 0, 1 << 40)
+        for name, below, most in _NUMBERS:
+            self._check_number(name, below, most)
+        for name in _TEXTS:
+            text = getattr(self, name)
+            if text is not None and (not isinstance(text, str) or not text.strip()):
+                raise InvalidSetting(f"{name} must be text that is not blank, not {type(text).__name__}")
+        self._check_choices()
+        self._check_transport()
+        self._check_jwt()
+
+    def _check_choices(self) -> None:
+        if not isinstance(self.allow_plain_http, bool):
+            raise InvalidSetting("allow_plain_http must be true or false")
+        if self.log_level not in _LEVELS:
+            raise InvalidSetting(f"log_level must be one of {', '.join(_LEVELS)}, not {self.log_level!r}")
+        if self.log_format not in ("text", "json"):
+            raise InvalidSetting(f"log_format must be text or json, not {self.log_format!r}")
+        names = self.filterable_attributes
+        if not isinstance(names, tuple) or not all(is_name(name) for name in names):
+            raise InvalidSetting("filterable_attributes must be a list of names: letters, digits, '_', '.', '-'")
+        if taken := {"namespace", "sub"} & set(names):
+            raise InvalidSetting(f"filterable_attributes must not name {', '.join(sorted(taken))}: policies set those")
+
+    def _check_transport(self) -> None:
+        if not isinstance(self.host, str) or not self.host or any(map(str.isspace, self.host)):
+            raise InvalidSetting("host must be an address to listen on, like 127.0.0.1")
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise InvalidSetting("tls_certificate and tls_key belong together: give both or none")
+
+    def _check_jwt(self) -> None:
+        ways = [
+            name for name in ("jwt_key", "jwt_key_file", "jwks_url", "jwks_file") if getattr(self, name) is not None
+        ]
+        if len(ways) > 1:
+            raise InvalidSetting(f"give one way to check JWTs, not {' and '.join(ways)}")
+        if ways and (self.jwt_issuer is None or self.jwt_audience is None):
+            raise InvalidSetting(f"{ways[0]} needs jwt_issuer and jwt_audience: a token must be checked for both")
+        if self.jwt_key is not None and not isinstance(self.jwt_key, Secret):
+            raise InvalidSetting("jwt_key must be a Secret, so that it cannot be printed by mistake")
+        algorithms = self.jwt_algorithms
+        if not isinstance(algorithms, tuple) or not algorithms or not set(algorithms) <= _ALGORITHMS:
+            raise InvalidSetting(f"jwt_algorithms must be some of {', '.join(sorted(_ALGORITHMS))}")
+        if self.jwks_url is not None and not _is_safe_url(self.jwks_url):
+            raise InvalidSetting("jwks_url must begin with https://, or with http:// on loopback")
+
+    def _check_number(self, name: str, below: float, most: float) -> None:
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not below <= value <= most:
+            raise InvalidSetting(f"{name} must be a number from {below:g} to {most:g}, not {value!r}")
+
+    def _check_whole(self, name: str, low: int, high: int) -> None:
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise InvalidSetting(f"{name} must be a whole number from {low} to {high:,}, not {value!r}")
+
+    def retention(self) -> Retention:
+        """The retention that these settings say."""
+
+        def micro(seconds: int | None) -> int | None:
+            return None if seconds is None else seconds * 1_000_000
+
+        return Retention(
+            micro(self.keep_superseded_seconds),
+            micro(self.keep_deleted_seconds),
+            micro(self.keep_tombstones_seconds),
+            micro(self.keep_events_seconds),
+            micro(self.keep_receipts_seconds),
+        )
+
+
+_WHOLE = (
+    ("max_depth", 1, DEPTH_CEILING),
+    ("reader_threads", 1, 64),
+    ("group_size", 1, 10_000),
+    ("port", 0, 65_535),
+    ("max_body_bytes", 1_024, 256 << 20),
+    ("max_connections", 1, 100_000),
+)
+_NUMBERS = (
+    ("busy_seconds", 0.001, 3_600),
+    ("body_seconds", 0.1, 3_600),
+    ("request_seconds", 0.1, 86_400),
+    ("rate_per_second", 0, 1e9),
+    ("failures_per_second", 0, 1e9),
+    ("shutdown_seconds", 0, 3_600),
+    ("sweep_seconds", 0.05, 86_400),
+    ("jwt_leeway_seconds", 0, 60),
+)
+_TEXTS = (
+    "master_key_command",
+    "previous_master_key_command",
+    "tls_certificate",
+    "tls_key",
+    "jwt_issuer",
+    "jwt_audience",
+    "jwt_key_file",
+    "jwks_url",
+    "jwks_file",
+    "jwt_tenant_claim",
+)
+
+
+def _is_safe_url(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost"))

@@ -1,0 +1,30 @@
+"""Sweeping: expire, evict, tombstone, purge and trim what is due, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from recollect.domain.retention import Pass, Retention
+from recollect.ports.store import Store
+from recollect.service.views import Sweep
+
+
+async def sweep(
+    store: Store,
+    tenant: str,
+    retention: Retention,
+    batch: int = 100,
+    after_batch: Callable[[Pass, int], Awaitable[bool]] | None = None,
+) -> Sweep:
+    """Do all that is due in a tenant and say how much; `after_batch` may end it early by answering False."""
+    done: Sweep = {}
+    for step in Pass:
+        done[step] = 0
+        more = True
+        while more:
+            swept = await store.sweep(tenant, step, retention, limit=batch)
+            done[step] += swept.done
+            more = swept.more
+            if after_batch is not None and not await after_batch(step, swept.done):
+                return done
+    return done

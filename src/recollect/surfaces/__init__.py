@@ -1,0 +1,1 @@
+"""Doors: how callers reach the use-cases."""

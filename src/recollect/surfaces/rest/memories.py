@@ -1,0 +1,163 @@
+"""The agent's part of the REST door: each handler parses, calls one use-case and renders."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from recollect.domain.errors import NotFound
+from recollect.domain.queries import Archived, checked_limit
+from recollect.service.views import Events
+from recollect.surfaces.rest.exchange import Answer, Exchange, answer
+from recollect.surfaces.rest.streams import follow, patiently
+from recollect.wire import answers
+from recollect.wire.requests import (
+    MAX_EVENTS,
+    MAX_SEARCH,
+    BatchBody,
+    PatchBody,
+    PutBody,
+    SearchBody,
+    moment,
+    put_of,
+    step_of,
+)
+
+_REPLAYED = ((b"idempotency-replayed", b"true"),)
+
+
+async def put_memory(ask: Exchange) -> Answer:
+    """Remember a value under a key."""
+    ask.no_parameters()
+    operation = put_of(ask.parsed(PutBody))
+    done = (await ask.use.batch((operation,), idempotency_key=ask.idempotency_key))[0]
+    return answer(answers.written(operation, done), headers=_REPLAYED if done.replayed else ())
+
+
+async def patch_memory(ask: Exchange) -> Answer:
+    """Archive an item, or bring it back."""
+    ask.no_parameters()
+    body = ask.parsed(PatchBody)
+    done = await ask.use.archive(
+        body.namespace,
+        body.key,
+        archived=body.archived,
+        expected_revision=body.expected_revision,
+        idempotency_key=ask.idempotency_key,
+    )
+    shown = answers.archived(body, done)
+    return answer(shown, headers=_REPLAYED if done.replayed else ())
+
+
+async def get_memory(ask: Exchange) -> Answer:
+    """The item under a key."""
+    query = ask.query
+    namespace, key = query.namespace(), query.required("key")
+    as_of, archived = query.moment("as_of"), query.choice("archived", Archived.EXCLUDE)
+    query.done()
+    found = await ask.use.get(namespace, key, as_of=as_of, archived=archived)
+    if found is None:
+        raise NotFound("memory not found")
+    return answer(answers.item(found))
+
+
+async def get_version(ask: Exchange) -> Answer:
+    """A version by its id."""
+    ask.no_parameters()
+    try:
+        wanted = UUID(ask.part)
+    except ValueError:
+        raise NotFound("memory not found") from None
+    found = await ask.use.get_by_id(wanted)
+    if found is None:
+        raise NotFound("memory not found")
+    return answer(answers.version(found))
+
+
+async def delete_memory(ask: Exchange) -> Answer:
+    """Delete a key."""
+    query = ask.query
+    namespace, key, expected = query.namespace(), query.required("key"), query.whole("expected_revision")
+    query.done()
+    done = await ask.use.delete(namespace, key, expected_revision=expected, idempotency_key=ask.idempotency_key)
+    return Answer(204, headers=_REPLAYED if done.replayed else ())
+
+
+async def batch_memories(ask: Exchange) -> Answer:
+    """Many operations at once, all or none."""
+    ask.no_parameters()
+    operations = [step_of(step) for step in ask.parsed(BatchBody).operations]
+    done = await ask.use.batch(operations, idempotency_key=ask.idempotency_key)
+    results = [answers.step(operation, each) for operation, each in zip(operations, done, strict=True)]
+    return answer({"results": results}, headers=_REPLAYED if done and done[0].replayed else ())
+
+
+async def search_memories(ask: Exchange) -> Answer:
+    """Items below a namespace that match a filter."""
+    ask.no_parameters()
+    body = ask.parsed(SearchBody)
+    found = await ask.use.search(
+        body.namespace_prefix,
+        filter=body.filter,
+        query=body.query,
+        order=body.order,
+        limit=checked_limit(body.limit, MAX_SEARCH),
+        offset=body.offset,
+        cursor=body.cursor,
+        as_of=moment(body.as_of, "as_of"),
+        archived=body.archived,
+    )
+    return answer(answers.search(found))
+
+
+async def list_namespaces(ask: Exchange) -> Answer:
+    """The namespaces that have items."""
+    query = ask.query
+    prefix, suffix, depth = query.many("prefix"), query.many("suffix"), query.whole("max_depth")
+    limit, offset = query.whole("limit", 100), query.whole("offset", 0)
+    archived = query.choice("archived", Archived.EXCLUDE)
+    query.done()
+    found = await ask.use.list_namespaces(
+        prefix=prefix,
+        suffix=suffix,
+        max_depth=depth,
+        limit=limit or 0,
+        offset=offset or 0,
+        archived=archived,
+    )
+    return answer({"namespaces": found})
+
+
+async def get_history(ask: Exchange) -> Answer:
+    """Every kept version of a key."""
+    query = ask.query
+    namespace, key = query.namespace(), query.required("key")
+    limit, before = query.whole("limit", 100), query.whole("before_revision")
+    query.done()
+    found = await ask.use.history(namespace, key, limit=limit or 0, before_revision=before)
+    return answer({"versions": [answers.version(each) for each in found]})
+
+
+async def list_events(ask: Exchange) -> Answer:
+    """A page of the log, at once, after a wait, or for as long as the client listens."""
+    query = ask.query
+    prefix, kinds = query.many("ns"), query.many("kinds") or None
+    since, until = query.moment("after"), query.moment("before")
+    cursor, limit, wait = query.one("after_cursor"), query.whole("limit", 50), query.number("wait", 0.0)
+    following = query.flag("follow") or b"text/event-stream" in ask.headers.get(b"accept", b"")
+    query.done()
+    checked_limit(limit, MAX_EVENTS)
+
+    async def page(after: str | None, seconds: float) -> Events:
+        return await ask.use.events(
+            prefix, after=after, kinds=kinds, since=since, until=until, limit=limit or 0, wait=seconds
+        )
+
+    if following:
+        return await follow(ask, page, ask.header(b"last-event-id") or cursor)
+    return answer(answers.events(await patiently(ask, page, cursor, wait)))
+
+
+async def whoami(ask: Exchange) -> Answer:
+    """Who asks, as the service knows them."""
+    ask.no_parameters()
+    return answer(answers.caller(await ask.use.whoami()))

@@ -1,0 +1,67 @@
+"""What operators and machines ask the REST door: is it alive, is it ready, how is it doing, what does it promise."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import lru_cache
+from pathlib import Path
+
+from yaml import safe_load
+
+from recollect.domain.callers import SYSTEM_TENANT
+from recollect.domain.errors import RecollectError
+from recollect.surfaces.rest.exchange import Answer, Exchange, answer
+from recollect.surfaces.rest.page import CONTENT_SECURITY_POLICY, render
+
+_READY_SECONDS = 2.0
+_PACKAGED = Path(__file__).with_name("openapi.yaml")
+_IN_REPOSITORY = Path(__file__).parents[4] / "contracts" / "openapi.yaml"
+
+
+async def healthz(ask: Exchange) -> Answer:
+    """The process answers."""
+    ask.no_parameters()
+    return answer({"status": "ok"})
+
+
+async def readyz(ask: Exchange) -> Answer:
+    """The store answers, and the service is not about to stop."""
+    ask.no_parameters()
+    ready = not ask.closing.is_set()
+    if ready:
+        try:
+            async with asyncio.timeout(_READY_SECONDS):
+                await ask.service.store.head(SYSTEM_TENANT)
+        except (RecollectError, TimeoutError):
+            ready = False
+    return answer({"status": "ready"}) if ready else answer({"status": "not_ready"}, 503)
+
+
+async def metrics(ask: Exchange) -> Answer:
+    """Counters for Prometheus."""
+    ask.no_parameters()
+    return Answer(200, ask.service.metrics.render(), b"text/plain; version=0.0.4; charset=utf-8")
+
+
+async def docs(ask: Exchange) -> Answer:
+    """The contract as a page."""
+    ask.no_parameters()
+    headers = ((b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),)
+    return Answer(200, await asyncio.to_thread(_page), b"text/html; charset=utf-8", headers)
+
+
+async def openapi(ask: Exchange) -> Answer:
+    """The contract itself."""
+    ask.no_parameters()
+    return Answer(200, contract(), b"application/yaml")
+
+
+@lru_cache(maxsize=1)
+def contract() -> bytes:
+    """The text of the contract, from the package or from the repository."""
+    return (_PACKAGED if _PACKAGED.exists() else _IN_REPOSITORY).read_bytes()
+
+
+@lru_cache(maxsize=1)
+def _page() -> bytes:
+    return render(safe_load(contract())).encode()

@@ -1,0 +1,1 @@
+"""The JSON shapes of the public API, shared by the doors."""

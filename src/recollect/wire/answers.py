@@ -1,0 +1,267 @@
+"""Answers on the wire: what the use-cases return, as JSON, in which stored values are the very bytes they were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from recollect.domain.callers import Caller
+from recollect.domain.instants import Instant, datetime_of
+from recollect.domain.rows import Item
+from recollect.ports.store import Verification
+from recollect.service.tokens import NewToken, Token
+from recollect.service.transfer import ExportPage, Imported
+from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, MemoryEvent, PutOp, Written
+from recollect.wire.requests import PatchBody
+
+_NULL = msgspec.Raw(b"null")
+encode = msgspec.json.Encoder().encode
+
+
+class WrittenAnswer(msgspec.Struct):
+    """The confirmation of a write."""
+
+    id: str | None
+    namespace: list[str]
+    key: str
+    kind: str | None
+    revision: int
+    sequence: int | None
+    attributes: Any
+    created_at: str | None
+    updated_at: str | None
+    expires_at: str | None
+    archived: bool
+
+
+class DeletedAnswer(msgspec.Struct):
+    """The confirmation of a deletion within a batch."""
+
+    id: str | None
+    namespace: list[str]
+    key: str
+    kind: str | None
+    revision: int
+    sequence: int | None
+
+
+class ItemAnswer(msgspec.Struct):
+    """An item."""
+
+    id: str
+    namespace: tuple[str, ...]
+    key: str
+    value: msgspec.Raw
+    attributes: msgspec.Raw
+    revision: int
+    archived: bool
+    created_at: str
+    updated_at: str
+    expires_at: str | None
+
+
+class FoundAnswer(ItemAnswer):
+    """An item of a search; its score is null when nothing was ranked."""
+
+    score: float | None = None
+
+
+class VersionAnswer(ItemAnswer):
+    """A version of an item, with when and why it ended."""
+
+    ended_at: str | None = None
+    end_reason: str | None = None
+
+
+class EventAnswer(msgspec.Struct):
+    """An entry of the log."""
+
+    id: str
+    namespace: tuple[str, ...]
+    key: str
+    kind: str
+    sequence: int
+    cursor: str
+    revision: int
+    occurred_at: str
+    value: msgspec.Raw
+    attributes: msgspec.Raw
+    expires_at: str | None
+    archived: bool
+    actor: str
+    detail: Any
+
+
+def written(operation: PutOp, done: Written) -> WrittenAnswer:
+    """The confirmation of a put."""
+    return _written(operation.namespace, operation.key, done, operation.attributes, archived=False)
+
+
+def archived(wish: PatchBody, done: Written) -> WrittenAnswer:
+    """The confirmation that an item was set aside or brought back."""
+    return _written(wish.namespace, wish.key, done, None, archived=wish.archived)
+
+
+def _written(
+    namespace: Sequence[str], key: str, done: Written, attributes: Mapping[str, Any] | None, *, archived: bool
+) -> WrittenAnswer:
+    outcome = done.outcome
+    return WrittenAnswer(
+        None if outcome.id is None else _uuid(outcome.id),
+        list(namespace),
+        key,
+        done.kind,
+        done.revision,
+        done.sequence,
+        attributes,
+        _time(done.created_at),
+        _time(done.updated_at),
+        _time(done.expires_at),
+        archived,
+    )
+
+
+def step(operation: PutOp | DeleteOp, done: Written) -> WrittenAnswer | DeletedAnswer:
+    """The confirmation of a step of a batch."""
+    if isinstance(operation, PutOp):
+        return written(operation, done)
+    where = list(operation.namespace), operation.key
+    return DeletedAnswer(str(done.id) if done.id else None, *where, done.kind, done.revision, done.sequence)
+
+
+def item(found: Item) -> ItemAnswer:
+    """An item as its reader gets it."""
+    return ItemAnswer(*_item(found))
+
+
+def version(found: Item) -> VersionAnswer:
+    """A version as its reader gets it."""
+    ended = VersionAnswer(*_item(found))
+    ended.ended_at, ended.end_reason = _time(found.ended_at), found.end_reason
+    return ended
+
+
+def search(found: Found) -> dict[str, Any]:
+    """A page of a search."""
+    return {"items": [FoundAnswer(*_item(each)) for each in found.items], "cursor": found.cursor}
+
+
+def _item(found: Item) -> tuple[Any, ...]:
+    row = found.row
+    return (
+        _uuid(row.id),
+        row.address.namespace.segments,
+        row.address.key,
+        _raw(row.value),
+        _raw(row.attributes),
+        row.revision,
+        row.archived,
+        _moment(row.created_at),
+        _moment(row.written_at),
+        _moment(row.expires_at),
+    )
+
+
+def events(page: Events) -> dict[str, Any]:
+    """A page of the log."""
+    return {
+        "events": [event(each) for each in page.events],
+        "after_cursor": page.cursor,
+        "complete": page.complete,
+    }
+
+
+def event(entry: MemoryEvent) -> EventAnswer:
+    """One entry of the log."""
+    told, row = entry.entry.event, entry.entry.row
+    return EventAnswer(
+        _uuid(told.row_id),
+        told.address.namespace.segments,
+        told.address.key,
+        told.kind,
+        told.sequence,
+        entry.cursor,
+        told.revision,
+        _moment(told.at),
+        _NULL if row is None else _raw(row.value),
+        _NULL if row is None else _raw(row.attributes),
+        _moment(told.expires_at),
+        row is not None and row.archived,
+        told.actor,
+        entry.detail,
+    )
+
+
+def verification(found: Verification) -> dict[str, Any]:
+    """What `verify` looked at and found."""
+    problems = [{"finding": p.finding, "sequence": p.sequence, "message": p.message} for p in found.problems]
+    return {
+        "sound": found.sound,
+        "head": found.head.text(),
+        "events": found.events,
+        "versions": found.versions,
+        "problems": problems,
+    }
+
+
+def receipt(erased: ErasureReceipt) -> Mapping[str, Any]:
+    """The proof of an erasure."""
+    return _fields(erased)
+
+
+def token(found: Token) -> Mapping[str, Any]:
+    """An API key as it is listed."""
+    return _fields(found)
+
+
+def new_token(made: NewToken) -> dict[str, Any]:
+    """A fresh API key with its secret."""
+    return {"token": token(made.token), "secret": made.secret}
+
+
+def exported(page: ExportPage) -> Mapping[str, Any]:
+    """A page of an export."""
+    return _fields(page)
+
+
+def imported(done: Imported) -> Mapping[str, Any]:
+    """How far an import got."""
+    return _fields(done)
+
+
+def caller(who: Caller) -> dict[str, Any]:
+    """Who asks, as the service knows them."""
+    return {
+        "tenant": who.tenant,
+        "user_id": who.user_id,
+        "client_id": who.client_id,
+        "roles": sorted(who.roles),
+        "scopes": sorted(who.scopes),
+        "credential": who.credential,
+    }
+
+
+def _fields(thing: Any) -> Mapping[str, Any]:
+    shown = {name: getattr(thing, name) for name in thing.__dataclass_fields__}
+    return {name: _time(value) if isinstance(value, datetime) else value for name, value in shown.items()}
+
+
+def _raw(encoded: bytes | None) -> msgspec.Raw:
+    return _NULL if encoded is None else msgspec.Raw(encoded)
+
+
+def _moment(instant: Instant | None) -> Any:
+    return None if instant is None else _time(datetime_of(instant))
+
+
+def _time(moment: datetime | None) -> Any:
+    """A moment as answers give it; always with microseconds, which a plain encoder leaves out when they are zero."""
+    return None if moment is None else moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _uuid(raw: bytes) -> str:
+    text = raw.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

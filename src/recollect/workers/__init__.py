@@ -1,0 +1,1 @@
+"""Workers: what happens without a caller, by any number of processes at once."""

@@ -1,0 +1,307 @@
+"""Turns what callers give into HTTP requests, and refuses what would not arrive as it was meant.
+
+Most checks are the server's. Here is only what it could not see: NaN that would become null, a moment
+without a time zone, a text taken for a list of segments, a time to live of 0 that would mean none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote, urlencode
+from uuid import UUID, uuid4
+
+import msgspec
+
+from recollect_client.errors import (
+    InvalidAttributes,
+    InvalidCaller,
+    InvalidCommit,
+    InvalidExpiry,
+    InvalidFilter,
+    InvalidInput,
+    InvalidKey,
+    InvalidNamespace,
+    InvalidQuery,
+    InvalidRequest,
+    InvalidValue,
+)
+from recollect_client.models import DeleteOp, PutOp
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request, the same however often it is sent."""
+
+    method: str
+    target: str
+    """Path and query, below the address of the server."""
+    body: bytes | None = None
+    idempotency_key: str | None = None
+    key_is_ours: bool = False
+    """True when the caller gave no idempotency key: then only an earlier attempt can have done it."""
+    held: float = 0.0
+    """How many seconds the server may hold the answer back."""
+    slow: bool = False
+    """True when the work grows with the store, so that an ordinary time limit says nothing."""
+    repeatable: bool = True
+    """False when a second attempt would do it twice."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What this request adds to the headers of all."""
+        headers = {} if self.body is None else {"Content-Type": "application/json"}
+        if self.idempotency_key is not None:
+            headers["Idempotency-Key"] = self.idempotency_key
+        return headers
+
+
+def read(path: str, query: Iterable[tuple[str, object]] = (), *, held: float = 0.0, slow: bool = False) -> Call:
+    """A question; parameters that are None are left out."""
+    pairs = [(name, _parameter(value)) for name, value in query if value is not None]
+    try:
+        text = urlencode(pairs, quote_via=quote, safe="")
+    except UnicodeEncodeError:
+        raise InvalidQuery("text with a lone surrogate is not valid Unicode and cannot be sent") from None
+    return Call("GET", f"{path}?{text}" if text else path, held=held, slow=slow)
+
+
+def ask(path: str, fields: Mapping[str, object], *, slow: bool = False) -> Call:
+    """A question with a body; fields that are None are left out."""
+    return Call("POST", path, _body(fields), slow=slow)
+
+
+def write(
+    method: str,
+    path: str,
+    fields: Mapping[str, object] | None = None,
+    *,
+    key: str | None = None,
+    slow: bool = False,
+    repeatable: bool = True,
+) -> Call:
+    """A change, with the caller's idempotency key or a fresh one, so that repeating it is safe."""
+    body = None if fields is None else _body(fields)
+    ours = key is None
+    return Call(method, path, body, str(uuid4()) if ours else _idempotency_key(key), ours, 0.0, slow, repeatable)
+
+
+def events(
+    namespace_prefix: Sequence[str],
+    after: str | None,
+    kinds: Iterable[str] | None,
+    since: datetime | None,
+    until: datetime | None,
+    limit: int,
+    wait: float,
+) -> Call:
+    """The question for a page of the log."""
+    held = seconds_held(wait)
+    query = [
+        *repeated("ns", segments(namespace_prefix)),
+        *repeated("kinds", kinds_asked(kinds)),
+        ("after", moment(since)),
+        ("before", moment(until)),
+        ("after_cursor", after),
+        ("limit", limit),
+        ("wait", held or None),
+    ]
+    return read("/v1/memories/events", query, held=held)
+
+
+# -- the parts of a request
+
+
+def put_fields(operation: PutOp) -> dict[str, object]:
+    """The fields of one `put`."""
+    return {
+        "namespace": segments(operation.namespace),
+        "key": operation.key,
+        "value": _exact(operation.value, "value", InvalidValue) or msgspec.Raw(b"null"),
+        "attributes": _exact(operation.attributes, "attributes", InvalidAttributes),
+        "ttl_seconds": _ttl(operation.ttl),
+        "expires_at": moment(operation.expires_at),
+        "index_fields": fields_asked(operation.index_fields),
+        "expected_revision": operation.expected_revision,
+    }
+
+
+def fields_asked(fields: Sequence[str] | None) -> list[str] | None:
+    """The fields that a search by text will look at; None stands for every text, an empty list for none."""
+    if isinstance(fields, str):
+        raise InvalidRequest("index_fields are a list of names of fields")
+    return None if fields is None else list(fields)
+
+
+def delete_fields(operation: DeleteOp) -> dict[str, object]:
+    """The fields of one `delete`."""
+    return {
+        "namespace": segments(operation.namespace),
+        "key": operation.key,
+        "expected_revision": operation.expected_revision,
+    }
+
+
+def batch_fields(operations: Iterable[PutOp | DeleteOp]) -> list[msgspec.Raw]:
+    """The operations of a batch, each checked and encoded."""
+    if not isinstance(operations, Iterable):
+        raise InvalidCommit(f"a batch is a list of operations, not {type(operations).__name__}")
+    return [msgspec.Raw(_body(_operation(operation))) for operation in operations]
+
+
+def _operation(operation: object) -> dict[str, object]:
+    if isinstance(operation, PutOp):
+        return {"op": "put", **put_fields(operation)}
+    if isinstance(operation, DeleteOp):
+        return {"op": "delete", **delete_fields(operation)}
+    raise InvalidCommit(f"a batch takes PutOp and DeleteOp, not {type(operation).__name__}")
+
+
+def address(namespace: Sequence[str], key: str) -> list[tuple[str, object]]:
+    """The parameters that name a key."""
+    return [*repeated("ns", segments(namespace)), ("key", _text(key, "a key", InvalidKey))]
+
+
+def repeated(name: str, values: Iterable[str]) -> list[tuple[str, object]]:
+    """One parameter, once for each value."""
+    return [(name, value) for value in values]
+
+
+def segments(namespace: Iterable[str]) -> list[str]:
+    """The segments of a namespace; one text is refused, since it would be taken apart into letters."""
+    if isinstance(namespace, str | bytes):
+        raise InvalidNamespace(f"a namespace is a list of segments; write ({namespace!r},) instead of {namespace!r}")
+    if isinstance(namespace, Set | Mapping) or not isinstance(namespace, Iterable):
+        raise InvalidNamespace(f"a namespace is a list of segments in their order, not {type(namespace).__name__}")
+    return [_text(segment, "a segment of a namespace", InvalidNamespace) for segment in namespace]
+
+
+def names(given: Iterable[str] | None, what: str, error: type[InvalidInput]) -> list[str] | None:
+    """A list of names such as roles or kinds."""
+    if given is None:
+        return None
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise error(f"{what} are a list of names")
+    return [_text(name, f"one of the {what}", error) for name in given]
+
+
+def kinds_asked(kinds: Iterable[str] | None) -> list[str]:
+    """The kinds of events asked for; none at all would be taken for all of them."""
+    asked = names(kinds, "kinds", InvalidQuery)
+    if asked is not None and not asked:
+        raise InvalidQuery("an empty list of kinds matches nothing; leave it out for all kinds")
+    return asked or []
+
+
+def roles_given(roles: Iterable[str] | None, what: str) -> list[str] | None:
+    """Roles or scopes of a new API key."""
+    return names(roles, what, InvalidCaller)
+
+
+def filter_asked(given: Mapping[str, Any] | None) -> msgspec.Raw | None:
+    """The filter of a search."""
+    return _exact(given, "filter", InvalidFilter)
+
+
+def entries_given(entries: Sequence[dict[str, Any]]) -> msgspec.Raw | None:
+    """Entries of an export, to be imported."""
+    return _exact(list(entries), "entries", InvalidRequest)
+
+
+def moment(given: datetime | None) -> str | None:
+    """A moment as RFC 3339 in UTC with microseconds."""
+    if given is None:
+        return None
+    if not isinstance(given, datetime):
+        raise InvalidExpiry(f"a moment is a datetime with a time zone, not {type(given).__name__}")
+    if given.utcoffset() is None:
+        raise InvalidExpiry(f"{given.isoformat()} has no time zone; use an aware datetime, e.g. datetime.now(UTC)")
+    try:
+        return given.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    except OverflowError:
+        raise InvalidExpiry("the moment lies outside the years that can be written in UTC") from None
+
+
+def seconds_held(wait: float) -> float:
+    """How many seconds the server may hold an answer back."""
+    if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= 60:
+        raise InvalidQuery(f"wait is a number of seconds from 0 to 60, not {wait!r}")
+    return wait
+
+
+def in_path(identity: UUID | str) -> str:
+    """An identity as one segment of a path, whatever it contains."""
+    text = _text(str(identity) if isinstance(identity, UUID) else identity, "an id", InvalidQuery)
+    if text in ("", ".", ".."):
+        raise InvalidQuery(f"{text!r} is not an id")
+    return quote(text, safe="")
+
+
+# -- inner
+
+
+def _body(fields: Mapping[str, object]) -> bytes:
+    given = {name: value for name, value in fields.items() if value is not None}
+    checked = {name: value for name, value in given.items() if not _is_encoded(value)}
+    _exact(checked, "request", InvalidRequest)
+    return _encode(given)
+
+
+def _is_encoded(value: object) -> bool:
+    return isinstance(value, msgspec.Raw) or (
+        isinstance(value, list) and bool(value) and isinstance(value[0], msgspec.Raw)
+    )
+
+
+def _exact(value: object, what: str, error: type[InvalidInput]) -> msgspec.Raw | None:
+    """The value as JSON, refused when it would not be read back exactly as it is."""
+    if value is None:
+        return None
+    try:
+        encoded = _encode(value)
+        exact = _decode(encoded) == value
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
+        exact, encoded = False, b""
+    if not exact:
+        raise error(f"the {what} cannot be written as JSON and read back as it is")
+    return msgspec.Raw(encoded)
+
+
+def _text(value: object, what: str, error: type[InvalidInput]) -> str:
+    if not isinstance(value, str):
+        raise error(f"{what} is text, not {type(value).__name__}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise error(f"{what} contains a lone surrogate, which is not valid Unicode text") from None
+    return value
+
+
+def _ttl(ttl: float | timedelta | None) -> float | None:
+    if ttl is None:
+        return None
+    seconds = ttl.total_seconds() if isinstance(ttl, timedelta) else ttl
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise InvalidExpiry(f"a time to live is a number of seconds, not {type(ttl).__name__}")
+    if not 0 < seconds <= 1e12:
+        raise InvalidExpiry(f"a time to live must be above 0 and at most 1e12 seconds, not {seconds!r}")
+    return seconds
+
+
+def _idempotency_key(key: object) -> str:
+    if not isinstance(key, str) or not 0 < len(key) <= 255 or not (key.isascii() and key.isprintable()):
+        raise InvalidCommit("an idempotency key is text of 1 to 255 printable ASCII characters")
+    if key != key.strip():
+        raise InvalidCommit("an idempotency key does not begin or end with a space, which HTTP would cut off")
+    return key
+
+
+def _parameter(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise InvalidQuery(f"{value!r} cannot be a parameter; give text or a number")
+    return str(value)

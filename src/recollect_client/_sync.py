@@ -1,0 +1,422 @@
+"""The client for code without an event loop; generated from `_async.py` by `make generate`."""
+
+from __future__ import annotations
+
+import random
+import ssl
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from uuid import UUID
+
+import httpx
+
+from recollect_client import _answers as answers
+from recollect_client import _requests as requests
+from recollect_client._answers import Answer
+from recollect_client._files import Download, Progress
+from recollect_client._requests import Call
+from recollect_client._retries import Limits, Silence, Tries
+from recollect_client._settings import address_of_server, headers_of_caller
+from recollect_client._shapes import Head, History, ImportedSoFar, Namespaces, Rotated, Tokens
+from recollect_client.errors import InvalidQuery, NotFound, RecollectError, StoreClosed
+from recollect_client.models import (
+    Caller,
+    DeleteOp,
+    ErasureReceipt,
+    Event,
+    Events,
+    ExportPage,
+    Found,
+    Imported,
+    Item,
+    NewToken,
+    PutOp,
+    Token,
+    Verification,
+    Written,
+)
+
+
+class Client:
+    """The memories of the tenant that a token belongs to, on a server.
+
+    Without `url` and `token`, the environment says them: RECOLLECT_URL and RECOLLECT_TOKEN. One attempt may
+    take `timeout` seconds, `retries` more may follow, and all together take no longer than `deadline` seconds.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout: float = 30.0,
+        retries: int = 4,
+        deadline: float = 60.0,
+        verify: ssl.SSLContext | bool = True,
+    ) -> None:
+        self._url = address_of_server(url)
+        self._limits = Limits(timeout, retries, deadline)
+        headers = {"Accept": "application/json", "User-Agent": "recollect-client", **headers_of_caller(token)}
+        trusted = verify if self._url.startswith("https:") else False  # plain HTTP has no certificates to load
+        self._http = httpx.Client(headers=headers, verify=trusted, trust_env=False, follow_redirects=False)
+
+    # -- writing
+
+    def put(
+        self,
+        namespace: Sequence[str],
+        key: str,
+        value: Mapping[str, Any],
+        *,
+        attributes: Mapping[str, Any] | None = None,
+        ttl: float | timedelta | None = None,
+        expires_at: datetime | None = None,
+        index_fields: Sequence[str] | None = None,
+        expected_revision: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Written:
+        """Remember a value under a key, in place of the one it may have.
+
+        `attributes` are sealed like the value. `ttl` is in seconds. `index_fields` says which fields a search by
+        text will look at, an empty list none; it is kept for then. `expected_revision` refuses the write unless
+        the key is at that revision, 0 meaning absent. With an `idempotency_key`, repeating the call changes nothing.
+        """
+        operation = PutOp(
+            namespace,
+            key,
+            value,
+            attributes=attributes,
+            ttl=ttl,
+            expires_at=expires_at,
+            index_fields=index_fields,
+            expected_revision=expected_revision,
+        )
+        call = requests.write("PUT", "/v1/memories", requests.put_fields(operation), key=idempotency_key)
+        return answers.one_written(self._send(call), call)
+
+    def archive(
+        self,
+        namespace: Sequence[str],
+        key: str,
+        *,
+        archived: bool = True,
+        expected_revision: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Written:
+        """Set a key aside, so that only those who ask for archived items find it; or bring it back."""
+        fields = requests.delete_fields(DeleteOp(namespace, key, expected_revision)) | {"archived": archived}
+        call = requests.write("PATCH", "/v1/memories", fields, key=idempotency_key)
+        return answers.one_written(self._send(call), call)
+
+    def delete(
+        self,
+        namespace: Sequence[str],
+        key: str,
+        *,
+        expected_revision: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Written:
+        """Delete a key. Deleting what is not there changes nothing."""
+        # As a batch of one, because the answer to DELETE has no body that could say what was deleted.
+        return (self.batch((DeleteOp(namespace, key, expected_revision),), idempotency_key=idempotency_key))[0]
+
+    def batch(self, operations: Iterable[PutOp | DeleteOp], *, idempotency_key: str | None = None) -> list[Written]:
+        """Carry out up to 1,000 operations at once: all of them or none."""
+        fields = {"operations": requests.batch_fields(operations)}
+        call = requests.write("POST", "/v1/memories/batch", fields, key=idempotency_key)
+        return answers.all_written(self._send(call), call, len(fields["operations"]))
+
+    # -- reading
+
+    def get(
+        self, namespace: Sequence[str], key: str, *, as_of: datetime | None = None, archived: str = "exclude"
+    ) -> Item | None:
+        """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept."""
+        query = [*requests.address(namespace, key), ("as_of", requests.moment(as_of)), ("archived", archived)]
+        return self._item(requests.read("/v1/memories", query))
+
+    def get_by_id(self, item_id: UUID) -> Item | None:
+        """The version of an item with this id, live or not; None when there is none in this tenant."""
+        if not isinstance(item_id, UUID):
+            raise InvalidQuery(f"an id is a UUID, not {type(item_id).__name__}")
+        return self._item(requests.read(f"/v1/memories/{requests.in_path(item_id)}"))
+
+    def search(
+        self,
+        namespace_prefix: Sequence[str] = (),
+        *,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002 - the word of the API
+        query: str | None = None,
+        order: str = "newest",
+        limit: int = 10,
+        offset: int = 0,
+        cursor: str | None = None,
+        as_of: datetime | None = None,
+        archived: str = "exclude",
+    ) -> Found:
+        """Items at or below a namespace whose policy attributes match a filter.
+
+        Continue with the `cursor` of the answer; in `key` order, paging meets everything that exists
+        throughout exactly once.
+        """
+        fields = {
+            "namespace_prefix": requests.segments(namespace_prefix),
+            "query": query,
+            "filter": requests.filter_asked(filter),
+            "order": order,
+            "limit": limit,
+            "offset": offset,
+            "cursor": cursor,
+            "as_of": requests.moment(as_of),
+            "archived": archived,
+        }
+        return answers.decoded(self._send(requests.ask("/v1/memories/search", fields)), Found)
+
+    def list_namespaces(
+        self,
+        *,
+        prefix: Sequence[str] = (),
+        suffix: Sequence[str] = (),
+        max_depth: int | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        archived: str = "exclude",
+    ) -> list[tuple[str, ...]]:
+        """The namespaces that have items, sorted. `*` in prefix or suffix stands for exactly one segment."""
+        query = [
+            *requests.repeated("prefix", requests.segments(prefix)),
+            *requests.repeated("suffix", requests.segments(suffix)),
+            ("max_depth", max_depth),
+            ("limit", limit),
+            ("offset", offset),
+            ("archived", archived),
+        ]
+        call = requests.read("/v1/memories/namespaces", query)
+        return answers.decoded(self._send(call), Namespaces).namespaces
+
+    def history(
+        self, namespace: Sequence[str], key: str, *, limit: int = 100, before_revision: int | None = None
+    ) -> list[Item]:
+        """Every kept version of a key, newest first, with when and why each ended."""
+        query = [*requests.address(namespace, key), ("limit", limit), ("before_revision", before_revision)]
+        return answers.decoded(self._send(requests.read("/v1/memories/history", query)), History).versions
+
+    # -- the log
+
+    def events(
+        self,
+        namespace_prefix: Sequence[str] = (),
+        *,
+        after: str | None = None,
+        kinds: Iterable[str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 50,
+        wait: float = 0.0,
+    ) -> Events:
+        """A page of what happened, in order, after a cursor; from the beginning without one.
+
+        With `wait`, an empty answer is held back until something happens or so many seconds have passed.
+        """
+        call = requests.events(namespace_prefix, after, kinds, since, until, limit, wait)
+        return answers.decoded(self._send(call), Events)
+
+    def follow(
+        self,
+        namespace_prefix: Sequence[str] = (),
+        *,
+        after: str | None = None,
+        kinds: Iterable[str] | None = None,
+        wait: float = 20.0,
+        patience: float = 60.0,
+    ) -> Iterator[Event]:
+        """Every event after a cursor, and then each new one as it happens, without end.
+
+        A server that restarts is waited for, up to `patience` seconds without an answer; no event is missed or
+        told twice. To go on another time, give the `cursor` of the last event as `after`.
+        """
+        place, sought = requests.segments(namespace_prefix), requests.kinds_asked(kinds)
+        if not requests.seconds_held(wait) >= 0.1:
+            raise InvalidQuery(f"a follower waits from 0.1 to 60 seconds, not {wait!r}")
+        silence = Silence(patience)
+        while True:
+            call = requests.events(place, after, sought or None, None, None, 200, wait)
+            try:
+                seconds = silence.seconds(self._limits, call, time.monotonic())
+                page = answers.decoded(self._attempt(call, seconds), Events)
+            except RecollectError as error:
+                pause = silence.pause(call, error, time.monotonic(), random.random())  # noqa: S311 - no secret
+                if pause is None:
+                    raise
+                time.sleep(pause)
+                continue
+            silence.broken()
+            yield from page.events
+            after = page.cursor
+
+    def head(self) -> str:
+        """Where the log ends, as text to keep elsewhere: given to `verify` later, it proves nothing was cut off."""
+        return answers.decoded(self._send(requests.read("/admin/v1/head")), Head).head
+
+    def verify(self, *, head: str | None = None, progress: Progress | None = None) -> Verification:
+        """Check that nothing was altered, removed, swapped or cut off, in the log or in what it tells of.
+
+        The server tells nothing before it is done, so `progress` is called once, at the end.
+        """
+        call = requests.ask("/admin/v1/verify", {"head": head}, slow=True)
+        verification = answers.decoded(self._send(call), Verification)
+        if progress is not None:
+            progress(verification.events, verification.events)
+        return verification
+
+    # -- forgetting and keeping
+
+    def erase(self, subject: str) -> ErasureReceipt:
+        """Make everything of a subject (`user:<id>`) unreadable for good, in every version, copy and backup."""
+        call = requests.write("POST", "/admin/v1/erase", {"subject": subject}, slow=True)
+        return answers.decoded(self._send(call), ErasureReceipt)
+
+    def sweep(self, *, batch: int = 100) -> dict[str, int]:
+        """Expire, evict, tombstone, purge and trim what is due, in batches, and say how much."""
+        call = requests.write("POST", "/admin/v1/sweep", {"batch": batch}, slow=True)
+        return answers.decoded(self._send(call), dict[str, int])
+
+    def rotate_keys(self) -> int:
+        """Wrap every data key with a new master key; values stay as they are. Returns how many keys changed."""
+        call = requests.write("POST", "/admin/v1/keys/rotate", slow=True)
+        return answers.decoded(self._send(call), Rotated).rotated
+
+    def backup(self, target: str | Path, *, progress: Progress | None = None) -> None:
+        """Write a consistent copy of the data to a new file. Keys are not in it: keep those apart."""
+        download = Download(target, progress)
+        self._send(requests.read("/admin/v1/backup", slow=True), download)
+
+    def export_page(self, cursor: str | None = None, *, limit: int = 500) -> ExportPage:
+        """The next part of everything the tenant has; continue with its `cursor` until there is none."""
+        call = requests.read("/admin/v1/export", [("cursor", cursor), ("limit", limit)], slow=True)
+        return answers.decoded(self._send(call), ExportPage)
+
+    def import_progress(self, source: str) -> int:
+        """How far a source has been imported; 0 when nothing came yet."""
+        call = requests.read("/admin/v1/import", [("source", source)])
+        return answers.decoded(self._send(call), ImportedSoFar).sequence
+
+    def import_page(self, source: str, entries: Sequence[dict[str, Any]]) -> Imported:
+        """Take over entries of an export; those that came before are skipped."""
+        fields = {"source": source, "entries": requests.entries_given(entries)}
+        return answers.decoded(self._send(requests.write("POST", "/admin/v1/import", fields, slow=True)), Imported)
+
+    # -- who may do what
+
+    def whoami(self) -> Caller:
+        """Who the server takes the holder of the token for."""
+        return answers.decoded(self._send(requests.read("/v1/whoami")), Caller)
+
+    def create_token(
+        self,
+        user_id: str,
+        *,
+        client_id: str = "",
+        name: str = "",
+        roles: Iterable[str] = (),
+        scopes: Iterable[str] | None = None,
+        expires_at: datetime | None = None,
+        tenant: str | None = None,
+    ) -> NewToken:
+        """Make an API key that stands for a user. Its secret is shown this once."""
+        fields = {
+            "user_id": user_id,
+            "client_id": client_id or None,
+            "name": name or None,
+            "roles": requests.roles_given(roles, "roles"),
+            "scopes": requests.roles_given(scopes, "scopes"),
+            "expires_at": requests.moment(expires_at),
+            "tenant": tenant,
+        }
+        # Not repeated when the answer was lost: a second key would be made, and the first stay behind unknown.
+        call = requests.write("POST", "/admin/v1/tokens", fields, repeatable=False)
+        return answers.decoded(self._send(call), NewToken)
+
+    def list_tokens(self, *, tenant: str | None = None) -> list[Token]:
+        """The API keys of the tenant, without their secrets."""
+        return answers.decoded(self._send(requests.read("/admin/v1/tokens", [("tenant", tenant)])), Tokens).tokens
+
+    def revoke_token(self, token_id: str) -> Token:
+        """Refuse an API key from now on."""
+        call = requests.write("DELETE", f"/admin/v1/tokens/{requests.in_path(token_id)}")
+        return answers.decoded(self._send(call), Token)
+
+    # -- opening and closing
+
+    def close(self) -> None:
+        """Close the connections to the server."""
+        self._http.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Client({self._url!r})"
+
+    # -- inner
+
+    def _item(self, call: Call) -> Item | None:
+        try:
+            return answers.decoded(self._send(call), Item)
+        except NotFound as error:
+            if error.code != NotFound.code:
+                raise
+            return None
+
+    def _send(self, call: Call, download: Download | None = None) -> Answer:
+        """Send a request until it is answered, as often and as long as the limits allow."""
+        tries = Tries(self._limits, call, time.monotonic())
+        while True:
+            try:
+                return self._attempt(call, tries.seconds(time.monotonic()), download)
+            except RecollectError as error:
+                pause = tries.pause(error, time.monotonic(), random.random())  # noqa: S311 - no secret
+                if pause is None:
+                    raise
+            time.sleep(pause)
+
+    def _attempt(self, call: Call, seconds: float, download: Download | None = None) -> Answer:
+        """Send a request once, and read the answer."""
+        if self._http.is_closed:
+            raise StoreClosed("the client was closed; make a new one")
+        until = time.monotonic() + seconds
+        try:
+            with self._http.stream(
+                call.method, self._url + call.target, content=call.body, headers=call.headers, timeout=seconds
+            ) as response:
+                if download is not None and response.status_code == 200:
+                    self._receive(response, download)
+                    return Answer(response.status_code, response.headers, b"")
+                body = bytearray()
+                for chunk in response.iter_bytes():
+                    body += chunk
+                    if time.monotonic() > until:
+                        raise httpx.ReadTimeout("the answer was still coming when its time was up")
+        except (httpx.HTTPError, httpx.StreamError) as error:
+            raise answers.connection_failed(error, call, self._url) from None
+        return answers.checked(Answer(response.status_code, response.headers, bytes(body)))
+
+    def _receive(self, response: httpx.Response, download: Download) -> None:
+        answers.check_download(Answer(response.status_code, response.headers, b""))
+        try:
+            download.start(answers.length_of(response.headers))
+            for chunk in response.iter_bytes():
+                download.write(chunk)
+            download.keep()
+        except BaseException:
+            download.drop()
+            raise
