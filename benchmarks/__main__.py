@@ -1,20 +1,22 @@
-"""`python -m benchmarks`: compare, measure growth, and leave a table, JSON and a chart."""
+"""`python -m benchmarks`: compare, measure growth, go over HTTP, and leave tables, JSON and charts."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
+from benchmarks import running
 from benchmarks.chart import chart
 from benchmarks.growth import measure_growth
+from benchmarks.http import report as http_report
+from benchmarks.http import running as http_running
 from benchmarks.machine import machine_facts
 from benchmarks.report import as_json, report, table, write
-from benchmarks.running import compare
 from benchmarks.workload import FULL, QUICK, Counts
 
 RESULTS = Path(__file__).parent / "results"
@@ -36,23 +38,38 @@ def main(arguments: Sequence[str] | None = None, counts: Counts | None = None) -
     with tempfile.TemporaryDirectory(prefix="recollect-bench-", dir=asked.dir) as made:
         folder = Path(made)
         machine = machine_facts(folder)
-        series, subjects = compare(chosen, folder, tell)
-        growth = measure_growth(chosen, folder, tell) if chosen.growth else []
-    found = report(machine, chosen, subjects, series, growth)
-    print(table(found))
-    write(asked.results / "latest.json", as_json(found))
-    write(asked.results / "latest.svg", chart(found))
+        if asked.only != "http":
+            _store(chosen, machine, folder, asked.results, tell)
+        if asked.only != "store":
+            _http(chosen, machine, folder, asked.results, tell)
     tell(f"written to {asked.results}")
     return 0
+
+
+def _store(counts: Counts, machine: Mapping[str, object], folder: Path, results: Path, tell: running.Tell) -> None:
+    series, subjects = running.compare(counts, folder, tell)
+    growth = measure_growth(counts, folder, tell) if counts.growth else []
+    found = report(machine, counts, subjects, series, growth)
+    print(table(found))
+    write(results / "latest.json", as_json(found))
+    write(results / "latest.svg", chart(found))
+
+
+def _http(counts: Counts, machine: Mapping[str, object], folder: Path, results: Path, tell: running.Tell) -> None:
+    found = http_report.report(machine, counts, http_running.compare(counts, folder, tell))
+    print(http_report.table(found))
+    write(results / "http.json", http_report.as_json(found))
+    write(results / "http.svg", http_report.chart(found))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small counts, and growth to 100,000 items")
+    parser.add_argument("--only", choices=("store", "http"), help="one part of the run")
     parser.add_argument("--rounds", type=int, help="how often every subject has its turn")
     parser.add_argument("--growth", type=int, metavar="N", help="grow to N items (0: leave it out)")
     parser.add_argument("--dir", type=Path, help="where the stores are made; their file system is what is measured")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="where latest.json and latest.svg are left")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the JSON and the charts are left")
     return parser
 
 

@@ -42,11 +42,19 @@ def imported(tree: ast.AST) -> Iterator[str]:
 def runs_stored_code(source: str) -> list[str]:
     """Ways to run what was stored or sent."""
     tree = ast.parse(source)
-    found = sorted(_UNSAFE_MODULES.intersection(imported(tree)))
+    harmless = {"yaml"} if _only_safe_load(tree) else set()
+    found = sorted(_UNSAFE_MODULES.intersection(imported(tree)) - harmless)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _RUNS_CODE:
             found.append(f"{node.func.id} in line {node.lineno}")
     return found
+
+
+def _only_safe_load(tree: ast.Module) -> bool:
+    """True when all that is taken from yaml is the one function that makes nothing but plain values."""
+    plain = [node.names for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "yaml"]
+    whole = any(name.name == "yaml" for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names)
+    return not whole and all(name.name == "safe_load" for names in plain for name in names)
 
 
 def knows_sqlite(source: str) -> list[str]:

@@ -62,7 +62,10 @@ def test_nothing_runs_what_was_stored(path: Path) -> None:
     assert rules.runs_stored_code(path.read_text()) == []
 
 
-@pytest.mark.parametrize("code", ["import pickle", "from marshal import loads", "eval('1')", "exec(x)", "import yaml"])
+@pytest.mark.parametrize(
+    "code",
+    ["import pickle", "from marshal import loads", "eval('1')", "exec(x)", "import yaml", "from yaml import load"],
+)
 def test_running_what_was_stored_is_caught(code: str) -> None:
     assert rules.runs_stored_code(code)
 

@@ -1,7 +1,9 @@
 """Runs the Python of a page as its reader would, and compares what it prints with what the page says it prints.
 
 A ```python block runs; the ```text block that follows it, if any, is exactly what it prints. All blocks of a
-page share one namespace and one event loop, and may use `await` at the top level.
+page share one namespace and one event loop, and may use `await` at the top level. When a block speaks to a service with
+`recollect_client`, the page gets one of its own, and RECOLLECT_URL and RECOLLECT_TOKEN say where and as its
+administrator.
 """
 
 from __future__ import annotations
@@ -51,6 +53,16 @@ def blocks(text: str) -> Iterator[Block]:
             yield Block(text[: fence.start()].count("\n") + 2, fence[2], printed)
 
 
+def fenced(text: str, language: str) -> list[str]:
+    """What stands between the fences of one language."""
+    return [fence[2] for fence in _FENCE.finditer(text) if fence[1] == language]
+
+
+def needs_service(text: str) -> bool:
+    """True when the Python of a page is about a service: it then runs beside a fresh one of its own."""
+    return any("recollect_client" in block.code for block in blocks(text))
+
+
 def run(text: str, name: str = "page") -> int:
     """Run a page and return how many blocks it has."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
@@ -76,6 +88,17 @@ async def _awaited(code: Any, namespace: dict[str, Any]) -> None:
 
 
 def broken_links(page: Path) -> list[str]:
-    """The links of a page that lead to no file of the repository."""
-    links = [link.partition("#")[0] for link in _LINK.findall(page.read_text())]
-    return [link for link in links if link and "://" not in link and not (page.parent / link).exists()]
+    """The links of a page that lead to no file of the repository, or to no heading of it."""
+    return [link for link in _LINK.findall(page.read_text()) if "://" not in link and not _leads_somewhere(page, link)]
+
+
+def _leads_somewhere(page: Path, link: str) -> bool:
+    path, _, anchor = link.partition("#")
+    target = page.parent / path if path else page
+    return target.exists() and (not anchor or anchor in _anchors(target.read_text()))
+
+
+def _anchors(text: str) -> set[str]:
+    """The names that the headings of a page can be linked by."""
+    headings = re.findall(r"^#+ (.+)$", _FENCE.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}

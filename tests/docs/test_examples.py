@@ -17,8 +17,8 @@ def ran(example: str, *arguments: str) -> list[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
 
 
-def test_there_is_an_example_of_the_embedded_shape() -> None:
-    assert EXAMPLES == ["embedded.py"]
+def test_there_is_an_example_of_each_shape() -> None:
+    assert EXAMPLES == ["embedded.py", "service.py"]
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["kept in a directory", "kept nowhere"])
@@ -32,3 +32,19 @@ def test_the_embedded_agent_learns_recalls_explains_and_forgets(kept: bool, tmp_
     assert answers[8] == "I know that your diet is everything."
     assert said[-1] == "5 events, sound"
     assert (tmp_path / "memories" / "recollect.db").exists() is kept
+
+
+def test_the_users_of_a_service_have_their_own_memories_and_can_be_forgotten() -> None:
+    said = ran("service.py")
+    assert said[:5] == [
+        "alice: diet is at revision 2",
+        "bob: city, tea",
+        "bob looks for alice's memories and finds 0",
+        "bob asks for alice's diet: 403 forbidden",
+        "log: 1 add diet {'text': 'vegetarian'} by alice via example-agent",
+    ]
+    assert said[6:] == [
+        "erased 2 versions of alice; the receipt is event 5",
+        "alice's versions: [None, None]",
+        "5 events, sound",
+    ]

@@ -7,12 +7,12 @@ import inspect
 from pathlib import Path
 
 import pytest
-from tools import generate_reference
+from tools import generate_access, generate_reference
 
 import recollect
 from recollect.domain.errors import all_errors
 from recollect.domain.filters import Operator
-from recollect.ports import keys, store
+from recollect.ports import credentials, keys, policy, store
 from recollect.sync import MemoriesSync
 
 PAGES = generate_reference.pages()
@@ -24,7 +24,7 @@ def test_a_generated_page_is_up_to_date(name: str) -> None:
 
 
 def test_no_page_is_left_over() -> None:
-    assert {page.name for page in generate_reference.TARGET.glob("*.md")} == set(PAGES)
+    assert {page.name for page in generate_reference.TARGET.glob("*.md")} == {*PAGES, generate_access.TARGET.name}
 
 
 def test_pages_are_written_where_they_are_asked_for(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_every_operator_is_told() -> None:
 
 
 def test_every_clause_is_told_and_none_is_skipped() -> None:
-    for letter, module in (("S", store), ("K", keys)):
+    for letter, module in (("S", store), ("K", keys), ("P", policy), ("C", credentials)):
         clauses = generate_reference.clauses_of(module)
         assert [number for number, _ in clauses] == [f"{letter}{n}" for n in range(1, len(clauses) + 1)]
         for number, promise in clauses:

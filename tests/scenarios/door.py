@@ -1,0 +1,165 @@
+"""A door: one way to the memories in somebody's name, with the same calls and plain answers at every door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+Plain = dict[str, Any]
+WRITTEN = ("id", "kind", "revision", "sequence", "created_at", "updated_at", "expires_at", "replayed")
+DELETED = ("id", "kind", "revision", "sequence")
+STORED = ("id", "namespace", "key", "value", "attributes", "revision", "archived")
+ITEM = (*STORED, "created_at", "updated_at", "expires_at")
+VERSION = (*ITEM, "ended_at", "end_reason")
+HAPPENED = ("namespace", "key", "kind", "sequence", "cursor", "revision", "occurred_at", "actor", "detail")
+EVENT = (*HAPPENED, "value", "attributes", "expires_at")
+CALLER = ("user_id", "client_id", "roles", "scopes")
+
+
+class Refused(Exception):
+    """What was asked is refused, with this code."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Door(Protocol):
+    """The memories in one caller's name. What is not there is refused with `not_found`."""
+
+    def put(
+        self,
+        namespace: Sequence[str],
+        key: str,
+        value: Any,
+        *,
+        attributes: Mapping[str, Any] | None = None,
+        ttl: float | None = None,
+        expires_at: datetime | None = None,
+        expected_revision: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Plain: ...
+
+    def archive(
+        self,
+        namespace: Sequence[str],
+        key: str,
+        *,
+        archived: bool = True,
+        expected_revision: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Plain: ...
+
+    def delete(
+        self,
+        namespace: Sequence[str],
+        key: str,
+        *,
+        expected_revision: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Plain: ...
+
+    def batch(self, operations: Iterable[Plain], *, idempotency_key: str | None = None) -> list[Plain]: ...
+
+    def get(
+        self, namespace: Sequence[str], key: str, *, as_of: datetime | None = None, archived: str = "exclude"
+    ) -> Plain: ...
+
+    def get_by_id(self, item_id: str) -> Plain: ...
+
+    def search(
+        self,
+        namespace_prefix: Sequence[str] = (),
+        *,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002 - the word of the API
+        query: str | None = None,
+        order: str = "newest",
+        limit: int = 10,
+        offset: int = 0,
+        cursor: str | None = None,
+        as_of: datetime | None = None,
+        archived: str = "exclude",
+    ) -> Plain: ...
+
+    def list_namespaces(
+        self,
+        *,
+        prefix: Sequence[str] = (),
+        suffix: Sequence[str] = (),
+        max_depth: int | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        archived: str = "exclude",
+    ) -> list[list[str]]: ...
+
+    def history(
+        self, namespace: Sequence[str], key: str, *, limit: int = 100, before_revision: int | None = None
+    ) -> list[Plain]: ...
+
+    def events(
+        self,
+        namespace_prefix: Sequence[str] = (),
+        *,
+        after: str | None = None,
+        kinds: Iterable[str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 50,
+    ) -> Plain: ...
+
+    def whoami(self) -> Plain: ...
+
+
+class Person:
+    """Whom a credential stands for."""
+
+    def __init__(self, user: str, client: str = "", roles: Sequence[str] = (), scopes: Sequence[str] | None = None):
+        self.user, self.client, self.roles, self.scopes = user, client, tuple(roles), scopes
+
+
+PEOPLE = {
+    "alice": Person("alice"),
+    "bob": Person("bob"),
+    "aliced": Person("aliced"),
+    "reader": Person("alice", "reader", scopes=("read",)),
+    "writer": Person("alice", "writer", scopes=("read", "write")),
+    "admin": Person("root", roles=("admin",)),
+    "auditor": Person("eve", roles=("auditor",)),
+}
+
+
+class House(Protocol):
+    """A service with its doors; every scenario plays in a tenant of its own."""
+
+    def door(self, tenant: str, person: Person) -> Door:
+        """The memories of a tenant, in a person's name."""
+
+    def pass_time(self, seconds: float) -> None:
+        """Let so much time go by."""
+
+    def close(self) -> None:
+        """Shut everything."""
+
+
+def moment(text: str | None) -> datetime | None:
+    """A moment as the service writes it."""
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def plain(thing: Any, names: Sequence[str]) -> Plain:
+    """These fields of an answer, whether it has them as attributes or as members, with plain types."""
+    read = thing.get if isinstance(thing, Mapping) else lambda name: getattr(thing, name)
+    return {name: _plain(read(name), name) for name in names}
+
+
+def _plain(value: Any, name: str) -> Any:
+    if value is None or isinstance(value, bool | int | float | dict):
+        return value
+    if name in ("roles", "scopes"):
+        return sorted(map(str, value))
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, str) and name.endswith("_at"):
+        return moment(value)
+    return value if isinstance(value, datetime) else str(value)

@@ -1,0 +1,169 @@
+"""The doors without HTTP: the library itself, and the client, which has the same calls, in both their forms."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from asyncio import Runner
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from tests.scenarios.door import CALLER, DELETED, EVENT, ITEM, VERSION, WRITTEN, Door, Person, Plain, Refused, plain
+
+import recollect
+import recollect_client
+from recollect import Settings
+from recollect.domain.callers import new_caller
+from recollect.domain.instants import Instant
+from recollect.testing.doubles import START
+from recollect.testing.servers import Server
+
+SETTINGS = Settings(filterable_attributes=("lang",))
+ERRORS = (recollect.RecollectError, recollect_client.RecollectError)
+Awaited = Callable[[Any], Any]
+
+
+class Library:
+    """A door over any object with the methods of `Memories`; `wait` brings coroutines to their end."""
+
+    def __init__(self, memories: Any, operations: Any, wait: Awaited | None) -> None:
+        self._memories = memories
+        self._put, self._delete = operations.PutOp, operations.DeleteOp
+        self._wait = wait
+
+    def _ask(self, call: str, *given: Any, **named: Any) -> Any:
+        try:
+            answer = getattr(self._memories, call)(*given, **named)
+            return self._wait(answer) if self._wait is not None and inspect.isawaitable(answer) else answer
+        except ERRORS as problem:
+            raise Refused(problem.code) from problem
+
+    def put(self, *given: Any, **named: Any) -> Plain:
+        return plain(self._ask("put", *given, **named), WRITTEN)
+
+    def archive(self, *given: Any, **named: Any) -> Plain:
+        return plain(self._ask("archive", *given, **named), WRITTEN)
+
+    def delete(self, *given: Any, **named: Any) -> Plain:
+        return plain(self._ask("delete", *given, **named), ("replayed",))
+
+    def batch(self, operations: Iterable[Plain], **named: Any) -> list[Plain]:
+        steps = [self._step(**each) for each in operations]
+        done = self._ask("batch", steps, **named)
+        shapes = [WRITTEN if isinstance(step, self._put) else DELETED for step in steps]
+        return [plain(each, shape) for each, shape in zip(done, shapes, strict=True)]
+
+    def _step(self, op: str, **fields: Any) -> Any:
+        return self._put(**fields) if op == "put" else self._delete(**fields)
+
+    def get(self, *given: Any, **named: Any) -> Plain:
+        return plain(_there(self._ask("get", *given, **named)), ITEM)
+
+    def get_by_id(self, item_id: str) -> Plain:
+        return plain(_there(self._ask("get_by_id", UUID(item_id))), VERSION)
+
+    def search(self, *given: Any, **named: Any) -> Plain:
+        found = self._ask("search", *given, **named)
+        return {"items": [plain(item, ITEM) for item in found], "cursor": found.cursor}
+
+    def list_namespaces(self, **named: Any) -> list[list[str]]:
+        return [list(each) for each in self._ask("list_namespaces", **named)]
+
+    def history(self, *given: Any, **named: Any) -> list[Plain]:
+        return [plain(each, VERSION) for each in self._ask("history", *given, **named)]
+
+    def events(self, *given: Any, **named: Any) -> Plain:
+        page = self._ask("events", *given, **named)
+        told = [plain(event, EVENT) for event in page]
+        return {"events": told, "cursor": page.cursor, "complete": page.complete}
+
+    def whoami(self) -> Plain:
+        return plain(self._ask("whoami"), CALLER)
+
+
+def _there(found: Any) -> Any:
+    if found is None:
+        raise Refused("not_found")
+    return found
+
+
+class TickingClock:
+    """A clock that moves a little whenever it is read, so that no two writes share a moment."""
+
+    def __init__(self) -> None:
+        self.now = int(START)
+
+    def __call__(self) -> Instant:
+        self.now += 1
+        return Instant(self.now)
+
+
+class InProcess:
+    """The library over a directory or in memory, with or without an event loop."""
+
+    def __init__(self, place: Path | str, *, sync: bool) -> None:
+        self._clock = TickingClock()
+        self._runner = None if sync else Runner()
+        if self._runner is None:
+            self._memories: Any = recollect.open_sync(place, settings=SETTINGS, clock=self._clock)
+        else:
+            self._memories = self._runner.run(_opened(place, self._clock))
+
+    def door(self, tenant: str, person: Person) -> Door:
+        scopes = person.scopes
+        if scopes is None and not {"admin", "operator"} & set(person.roles):
+            scopes = ("read", "write", "delete")  # what an API key for such a person has
+        caller = new_caller(tenant, person.user, person.client, person.roles, scopes)
+        wait = None if self._runner is None else self._runner.run
+        return Library(self._memories.for_caller(caller), recollect, wait)
+
+    def pass_time(self, seconds: float) -> None:
+        self._clock.now += round(seconds * 1_000_000)
+
+    def close(self) -> None:
+        if self._runner is None:
+            self._memories.close()
+        else:
+            self._runner.run(self._memories.close())
+            self._runner.close()
+
+
+async def _opened(place: Path | str, clock: TickingClock) -> recollect.Memories:
+    return await recollect.open(place, settings=SETTINGS, clock=clock)
+
+
+class Sdk:
+    """The client against a server, in either form."""
+
+    def __init__(self, server: Server, *, sync: bool) -> None:
+        self._server = server
+        self._sync = sync
+        self._runner = Runner()
+        self._clients: list[Any] = []
+
+    def door(self, tenant: str, person: Person) -> Door:
+        key = key_for(self._server, tenant, person)
+        make = recollect_client.Client if self._sync else recollect_client.AsyncClient
+        client = make(self._server.url, key)
+        self._clients.append(client)
+        return Library(client, recollect_client, None if self._sync else self._runner.run)
+
+    def pass_time(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def close(self) -> None:
+        for client in self._clients:
+            closing = client.close()
+            if closing is not None:
+                self._runner.run(closing)
+        self._runner.close()
+
+
+def key_for(server: Server, tenant: str, person: Person) -> str:
+    """An API key for a person in a tenant."""
+    wishes: Plain = {"tenant": tenant, "client_id": person.client, "roles": list(person.roles)}
+    if person.scopes is not None:
+        wishes["scopes"] = list(person.scopes)
+    return server.key_for(person.user, **wishes)

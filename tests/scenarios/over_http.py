@@ -1,0 +1,176 @@
+"""The REST door, by plain HTTP and nothing else."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from http.client import HTTPConnection
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from tests.scenarios.door import CALLER, DELETED, EVENT, ITEM, VERSION, WRITTEN, Door, Person, Plain, Refused, plain
+from tests.scenarios.in_process import key_for
+
+from recollect.testing.servers import Server
+
+
+class Http:
+    """The REST interface as its contract tells it."""
+
+    def __init__(self, connection: HTTPConnection, key: str) -> None:
+        self._connection = connection
+        self._key = key
+
+    def _send(
+        self, method: str, path: str, body: Plain | None = None, idempotency_key: str | None = None
+    ) -> tuple[Any, bool]:
+        headers = {"Authorization": f"Bearer {self._key}"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        if idempotency_key is not None:
+            headers["Idempotency-Key"] = idempotency_key
+        self._connection.request(method, path, None if body is None else json.dumps(body), headers)
+        answer = self._connection.getresponse()
+        content = answer.read()
+        if answer.status >= 300:
+            envelope = json.loads(content)
+            assert set(envelope) == {"error", "code", "details"}, envelope
+            raise Refused(envelope["code"])
+        return json.loads(content) if content else None, answer.headers.get("Idempotency-Replayed") == "true"
+
+    def _read(self, path: str, query: Iterable[tuple[str, Any]] = ()) -> Any:
+        pairs = [(name, _text(value)) for name, value in query if value is not None]
+        return self._send("GET", f"{path}?{urlencode(pairs, quote_via=quote)}" if pairs else path)[0]
+
+    def put(self, namespace: Sequence[str], key: str, value: Any, **named: Any) -> Plain:
+        idempotency_key = named.pop("idempotency_key", None)
+        body = _put(namespace=namespace, key=key, value=value, **named)
+        done, replayed = self._send("PUT", "/v1/memories", body, idempotency_key)
+        assert done["namespace"] == list(namespace)
+        assert done["key"] == key
+        return plain(done | {"replayed": replayed}, WRITTEN)
+
+    def archive(
+        self,
+        namespace: Sequence[str],
+        key: str,
+        *,
+        archived: bool = True,
+        expected_revision: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Plain:
+        body = {"namespace": list(namespace), "key": key, "archived": archived}
+        body |= {} if expected_revision is None else {"expected_revision": expected_revision}
+        done, replayed = self._send("PATCH", "/v1/memories", body, idempotency_key)
+        assert done["archived"] is archived
+        return plain(done | {"replayed": replayed}, WRITTEN)
+
+    def delete(
+        self,
+        namespace: Sequence[str],
+        key: str,
+        *,
+        expected_revision: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Plain:
+        query = [*_address(namespace, key), ("expected_revision", expected_revision)]
+        pairs = [(name, _text(value)) for name, value in query if value is not None]
+        path = f"/v1/memories?{urlencode(pairs, quote_via=quote)}"
+        return {"replayed": self._send("DELETE", path, None, idempotency_key)[1]}
+
+    def batch(self, operations: Iterable[Plain], *, idempotency_key: str | None = None) -> list[Plain]:
+        steps = [_step(**each) for each in operations]
+        done, replayed = self._send("POST", "/v1/memories/batch", {"operations": steps}, idempotency_key)
+        shapes = [WRITTEN if step["op"] == "put" else DELETED for step in steps]
+        told = [each | {"replayed": replayed} for each in done["results"]]
+        return [plain(each, shape) for each, shape in zip(told, shapes, strict=True)]
+
+    def get(self, namespace: Sequence[str], key: str, **named: Any) -> Plain:
+        return plain(self._read("/v1/memories", [*_address(namespace, key), *named.items()]), ITEM)
+
+    def get_by_id(self, item_id: str) -> Plain:
+        return plain(self._read(f"/v1/memories/{item_id}"), VERSION)
+
+    def search(self, namespace_prefix: Sequence[str] = (), **named: Any) -> Plain:
+        body = {name: _text(value) if isinstance(value, datetime) else value for name, value in named.items()}
+        found = self._send("POST", "/v1/memories/search", {"namespace_prefix": list(namespace_prefix)} | body)[0]
+        assert all(item["score"] is None for item in found["items"])
+        return {"items": [plain(item, ITEM) for item in found["items"]], "cursor": found["cursor"]}
+
+    def list_namespaces(
+        self, *, prefix: Sequence[str] = (), suffix: Sequence[str] = (), **named: Any
+    ) -> list[list[str]]:
+        query = [*(("prefix", each) for each in prefix), *(("suffix", each) for each in suffix), *named.items()]
+        found: list[list[str]] = self._read("/v1/memories/namespaces", query)["namespaces"]
+        return found
+
+    def history(self, namespace: Sequence[str], key: str, **named: Any) -> list[Plain]:
+        found = self._read("/v1/memories/history", [*_address(namespace, key), *named.items()])
+        return [plain(each, VERSION) for each in found["versions"]]
+
+    def events(
+        self,
+        namespace_prefix: Sequence[str] = (),
+        *,
+        after: str | None = None,
+        kinds: Iterable[str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 50,
+    ) -> Plain:
+        place = [*(("ns", each) for each in namespace_prefix), *(("kinds", each) for each in kinds or ())]
+        page = self._read(
+            "/v1/memories/events",
+            [*place, ("after_cursor", after), ("after", since), ("before", until), ("limit", limit)],
+        )
+        told = [plain(event, EVENT) for event in page["events"]]
+        return {"events": told, "cursor": page["after_cursor"], "complete": page["complete"]}
+
+    def whoami(self) -> Plain:
+        return plain(self._read("/v1/whoami"), CALLER)
+
+
+def _step(op: str, **fields: Any) -> Plain:
+    return {"op": op} | (_put(**fields) if op == "put" else fields | {"namespace": list(fields["namespace"])})
+
+
+def _put(
+    namespace: Sequence[str],
+    key: str,
+    value: Any,
+    ttl: float | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    expires_at: datetime | None = None,
+    expected_revision: int | None = None,
+) -> Plain:
+    fields: Plain = {"attributes": attributes, "ttl_seconds": ttl, "expected_revision": expected_revision}
+    fields["expires_at"] = None if expires_at is None else _text(expires_at)
+    given = {name: each for name, each in fields.items() if each is not None}
+    return {"namespace": list(namespace), "key": key, "value": value} | given
+
+
+def _address(namespace: Sequence[str], key: str) -> list[tuple[str, Any]]:
+    return [*(("ns", each) for each in namespace), ("key", key)]
+
+
+def _text(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+class OverHttp:
+    """The REST interface of a server."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
+
+    def door(self, tenant: str, person: Person) -> Door:
+        return Http(self._connection, key_for(self._server, tenant, person))
+
+    def pass_time(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def close(self) -> None:
+        self._connection.close()

@@ -1,0 +1,143 @@
+"""One list of scenarios, at every door, with equal answers and equal refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.scenarios import finding, permitting, telling, writing
+from tests.scenarios.door import Door, House, Person, Plain
+from tests.scenarios.in_process import InProcess, Sdk
+from tests.scenarios.over_http import OverHttp
+from tests.scenarios.play import SCENES, Line, Scene, differences
+from tests.scenarios.typed import NOT_OFFERED, UNTOLD, AtTheKeyboard
+
+from recollect.testing.servers import Server, running
+
+CHAPTERS = (writing, finding, telling, permitting)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    home = tmp_path_factory.mktemp("scenarios") / "data"
+    with running(home, filterable_attributes="lang") as started:
+        yield started
+
+
+HOUSES: dict[str, Callable[[Any, Path], House]] = {
+    "in-process": lambda _server, place: InProcess(place, sync=False),
+    "in-process-sync": lambda _server, place: InProcess(place, sync=True),
+    "rest": lambda server, _place: OverHttp(server()),
+    "sdk": lambda server, _place: Sdk(server(), sync=True),
+    "sdk-async": lambda server, _place: Sdk(server(), sync=False),
+    "cli": lambda server, _place: AtTheKeyboard(server()),
+}
+
+
+@pytest.fixture(scope="module", params=list(HOUSES))
+def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, House]]:
+    opened = HOUSES[request.param](lambda: request.getfixturevalue("server"), tmp_path_factory.mktemp("house") / "data")
+    yield request.param, opened
+    opened.close()
+
+
+@cache
+def reference(scene: Scene) -> list[Line]:
+    """What is told where nothing is in between: by the library, in memory."""
+    house = InProcess(":memory:", sync=True)
+    try:
+        return scene.at(house, "reference")
+    finally:
+        house.close()
+
+
+@pytest.mark.parametrize("scene", [pytest.param(scene, id=scene.play.__name__) for scene in SCENES])
+def test_a_scenario_goes_alike_at_every_door(scene: Scene, house: tuple[str, House]) -> None:
+    name, opened = house
+    if name == "cli" and scene.needs & NOT_OFFERED:
+        pytest.skip(f"cannot be typed: {', '.join(scene.needs & NOT_OFFERED)}")
+    untold = UNTOLD if name == "cli" else frozenset()
+    assert differences(scene.at(opened, name), reference(scene), untold) == []
+
+
+def test_only_what_cannot_be_typed_is_left_out() -> None:
+    assert {need for scene in SCENES for need in scene.needs} == NOT_OFFERED
+    assert sum(bool(scene.needs & NOT_OFFERED) for scene in SCENES) <= 6
+
+
+def test_the_list_is_long_and_says_each_thing_once() -> None:
+    assert len(SCENES) >= 40
+    assert len({scene.name for scene in SCENES}) == len({scene.play.__name__ for scene in SCENES}) == len(SCENES)
+    assert {scene.play.__module__ for scene in SCENES} == {chapter.__name__ for chapter in CHAPTERS}
+    print(f"scenarios: {len(SCENES)}, at {len(HOUSES)} doors")
+
+
+# -- a door that differs is noticed
+
+
+class Altered:
+    """A door that does one thing differently."""
+
+    def __init__(self, door: Door, call: str, change: Callable[[Any], Any]) -> None:
+        self._door, self._call, self._change = door, call, change
+
+    def __getattr__(self, call: str) -> Any:
+        ask = getattr(self._door, call)
+        return (lambda *given, **named: self._change(ask(*given, **named))) if call == self._call else ask
+
+
+class AlteredHouse(InProcess):
+    """The library, with a planted difference."""
+
+    def __init__(self, call: str, change: Callable[[Any], Any]) -> None:
+        super().__init__(":memory:", sync=True)
+        self._altered = (call, change)
+
+    def door(self, tenant: str, person: Person) -> Door:
+        altered: Any = Altered(super().door(tenant, person), *self._altered)
+        door: Door = altered
+        return door
+
+
+def _shifted(page: Plain) -> Plain:
+    return page | {"events": [event | {"sequence": event["sequence"] + 1} for event in page["events"]]}
+
+
+PLANTED: list[tuple[str, Callable[[Any], Any], Callable[[Any], None]]] = [
+    ("put", lambda done: done | {"updated_at": done["updated_at"].replace(microsecond=0)}, writing.overwrite),
+    ("put", lambda done: done | {"replayed": False}, writing.repeated),
+    ("get", lambda item: item | {"attributes": item["attributes"] or {}}, writing.write_and_read),
+    ("get", lambda item: item | {"id": item["id"][::-1]}, finding.odd_names),
+    ("search", lambda page: page | {"cursor": None}, finding.wrong_cursors),
+    ("list_namespaces", lambda found: found[::-1], finding.namespaces),
+    ("history", lambda found: found[:2], finding.history),
+    ("events", _shifted, telling.actor),
+    ("events", lambda page: page | {"complete": False}, telling.kinds),
+    ("whoami", lambda caller: caller | {"roles": []}, permitting.who),
+]
+
+
+@pytest.mark.parametrize(("call", "change", "play"), PLANTED)
+def test_a_door_that_differs_is_noticed(call: str, change: Callable[[Any], Any], play: Callable[[Any], None]) -> None:
+    scene = next(scene for scene in SCENES if scene.play is play)
+    house = AlteredHouse(call, change)
+    try:
+        found = differences(scene.at(house, "altered"), reference(scene))
+    except Exception as noticed:  # noqa: BLE001 - whatever a scenario stumbles over, it noticed
+        found = [repr(noticed)]
+    finally:
+        house.close()
+    assert found
+
+
+def test_another_refusal_is_noticed() -> None:
+    one: list[Line] = [("alice", "get", "refused: not_found")]
+    assert differences(one, one) == []
+    assert differences(one, [("alice", "get", "refused: forbidden")])
+    assert differences(one, [("alice", "get", {})])
+    assert differences(one, [])
+    assert differences([("alice", "get", "refused: usage")], one)
+    assert differences([("alice", "get", "refused: usage")], [("alice", "get", "refused: invalid_key")]) == []

@@ -1,0 +1,132 @@
+"""Requests made from the contract, valid and not, against a running service; and what its answers break of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+import schemathesis
+from schemathesis import engine
+from schemathesis.engine import events
+from schemathesis.hooks import HookContext
+
+from recollect.service.reading import MAX_WAIT_SECONDS
+
+CONTRACT: dict[str, Any] = msgspec.yaml.decode((Path(__file__).parents[2] / "contracts/openapi.yaml").read_bytes())
+PHASES = ("examples", "coverage", "fuzzing", "stateful")
+OPERATIONS = sum(map(len, CONTRACT["paths"].values()))
+MOST_IN_A_ROUND = 50
+"""Random requests per operation."""
+LONGEST_QUERY = 60_000
+LONGEST_WAIT = 0.01
+"""Seconds; whatever wait a request would ask for."""
+
+
+@dataclass(slots=True)
+class Findings:
+    """How many requests were made, how they were answered, and what was wrong."""
+
+    cases: int = 0
+    statuses: Counter[int] = field(default_factory=Counter)
+    succeeded: set[str] = field(default_factory=set)
+    """The operations that did what was asked at least once."""
+    wrong: dict[str, str] = field(default_factory=dict)
+    """What was wrong, each kind of it once, with a request that shows it."""
+
+    def report(self) -> str:
+        """Everything that was wrong, for people."""
+        return "\n\n".join(f"{what[:1_000]}\n{shown[:1_000]}" for what, shown in self.wrong.items())
+
+
+def fuzz(
+    url: str,
+    key: str,
+    count: int,
+    *,
+    edges: bool = True,
+    only: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Findings:
+    """Make at least so many requests with this key: the examples, those at the edges of every limit, random ones."""
+    sent = {"Authorization": f"Bearer {key}"} | dict(headers or {})
+    found = Findings()
+    _round(found, _config(url, sent, "examples"), only)
+    if edges and found.cases < count:
+        _round(found, _config(url, sent, "coverage"), only)
+    seed = 1
+    while found.cases < count:
+        each = min(MOST_IN_A_ROUND, 1 + (count - found.cases) // OPERATIONS)
+        _round(found, _config(url, sent, "fuzzing", seed, each), only)
+        seed += 1
+    return found
+
+
+def _round(found: Findings, config: schemathesis.Config, only: str | None) -> None:
+    schema = schemathesis.openapi.from_dict(CONTRACT, config=config)
+    for event in engine.from_schema(schema if only is None else schema.include(operation_id=only)).execute():
+        if isinstance(event, events.ScenarioFinished):
+            _collect(found, event)
+        elif isinstance(event, events.NonFatalError):
+            found.wrong[f"{event.label}: {type(event.value).__name__}"] = str(event.value)
+        elif isinstance(event, events.FatalError):
+            raise event.exception
+
+
+def _config(url: str, headers: dict[str, str], phase: str, seed: int = 0, each: int = 1) -> schemathesis.Config:
+    return schemathesis.Config.from_dict(
+        {
+            "base-url": url,
+            "headers": headers,
+            "seed": seed,
+            "workers": 1,
+            "request-timeout": 30,
+            "cache": {"enabled": False},
+            "suppress-health-check": ["all"],
+            "generation": {"mode": "all", "max-examples": each, "no-shrink": True, "database": "none"},
+            "phases": {name: {"enabled": name == phase} for name in PHASES},
+            "checks": {
+                # What a schema cannot say is refused too: 1,024 bytes are not 1,024 characters.
+                "positive_data_acceptance": {"enabled": False},
+                "not_a_server_error": {"expected-statuses": ["2xx", "3xx", "4xx", 501]},
+            },
+        }
+    )
+
+
+@schemathesis.hook("before_call")
+def _bounded(context: HookContext, case: schemathesis.Case[Any], kwargs: dict[str, Any]) -> None:
+    """Let no request wait for long, follow for ever, or revoke the key that the requests are made with."""
+    query = case.query or {}
+    try:
+        if LONGEST_WAIT < float(query.get("wait", 0)) <= MAX_WAIT_SECONDS:
+            query["wait"] = LONGEST_WAIT
+    except (TypeError, ValueError):
+        pass
+    if str(query.get("follow")).lower() == "true":
+        query["follow"] = False
+    if len(urlencode(query, doseq=True, errors="replace")) > LONGEST_QUERY:
+        # What does not fit into a URL never reaches the service: the HTTP parser refuses it.
+        case.query = {"too": "long"}
+    if case.operation.definition.raw.get("operationId") == "revokeToken" and case.method == "DELETE":
+        case.path_parameters["id"] = "000000000000"
+
+
+def _collect(found: Findings, event: events.ScenarioFinished) -> None:
+    recorder = event.recorder
+    found.cases += len(recorder.interactions)
+    for interaction in recorder.interactions.values():
+        if interaction.response is not None:
+            found.statuses[interaction.response.status_code] += 1
+            if interaction.response.status_code < 300:
+                found.succeeded.add(recorder.label)
+    for checks in recorder.checks.values():
+        for check in checks:
+            if check.failure_info is not None:
+                failure = check.failure_info.failure
+                what = f"{recorder.label}: {failure.title}: {failure.message}"
+                found.wrong.setdefault(what, check.failure_info.code_sample)

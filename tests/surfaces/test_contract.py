@@ -1,0 +1,372 @@
+"""The public contract: valid, complete, true to the code, and strict enough that a wrong answer breaks it."""
+
+from __future__ import annotations
+
+import copy
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import jsonschema_rs
+import msgspec
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from referencing.exceptions import Unresolvable
+
+from recollect.domain import address, attributes, callers, commits, errors, filters, queries, verification
+from recollect.domain.reasons import EndReason, EventKind, Finding
+from recollect.domain.retention import Pass
+from recollect.service import reading, transfer
+from recollect.surfaces.rest.routes import ROUTES, Route
+from recollect.wire import requests
+from recollect.wire.errors import status_of
+
+ROOT = Path(__file__).parents[2]
+CONTRACT: dict[str, Any] = msgspec.yaml.decode((ROOT / "contracts/openapi.yaml").read_bytes())
+SCHEMAS: dict[str, Any] = CONTRACT["components"]["schemas"]
+OPERATIONS = [
+    pytest.param(path, method, operation, id=operation["operationId"])
+    for path, methods in CONTRACT["paths"].items()
+    for method, operation in methods.items()
+]
+ANONYMOUS = {"/healthz", "/readyz"}
+ONLY_WHEN_OPENED = {"invalid_setting", "not_a_store", "schema_too_new", "engine_too_old"}
+"""Raised before there is a service that could answer."""
+ONLY_CLASSES = {
+    "error",
+    "invalid_input",
+    "access_refused",
+    "conflict",
+    "key_trouble",
+    "store_trouble",
+    "service_trouble",
+}
+"""Names of whole branches, which are caught but never raised themselves."""
+
+
+def followed(node: Any) -> Any:
+    """What a reference points to, with what stands beside it; anything else as it is."""
+    if not isinstance(node, dict) or "$ref" not in node:
+        return node
+    found: Any = CONTRACT
+    for step in node["$ref"].removeprefix("#/").split("/"):
+        found = found[step]
+    return {**followed(found), **{name: value for name, value in node.items() if name != "$ref"}}
+
+
+def complaints(schema: dict[str, Any], value: Any) -> list[str]:
+    """What is wrong with a value, in the eyes of a schema of the contract."""
+    whole = {"components": CONTRACT["components"], "allOf": [schema]}
+    validator = jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
+    return [f"{error.instance_path}: {error.message}" for error in validator.iter_errors(value)]
+
+
+def contents(operation: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every body that an operation takes or gives, with a name for it."""
+    for body in followed(operation.get("requestBody", {})).get("content", {}).values():
+        yield "request", body
+    for status, answer in operation["responses"].items():
+        for body in followed(answer).get("content", {}).values():
+            yield status, body
+
+
+# -- the document
+
+
+def flaws(contract: dict[str, Any]) -> list[str]:
+    """What is wrong with a contract, in the eyes of OpenAPI itself."""
+    try:
+        return [problem.message for problem in OpenAPIV31SpecValidator(contract).iter_errors()]
+    except Unresolvable as problem:
+        return [f"{problem.ref} leads nowhere"]
+
+
+def test_the_contract_is_valid_openapi() -> None:
+    assert flaws(CONTRACT) == []
+
+
+@pytest.mark.parametrize("flaw", ["response", "reference", "parameter"])
+def test_a_contract_that_is_not_valid_is_caught(flaw: str) -> None:
+    broken = copy.deepcopy(CONTRACT)
+    operation = broken["paths"]["/v1/memories"]["get"]
+    if flaw == "response":
+        del operation["responses"]["200"]["description"]
+    elif flaw == "reference":
+        operation["responses"]["404"] = {"$ref": "#/components/responses/Nowhere"}
+    else:
+        del broken["paths"]["/v1/memories/{id}"]["get"]["parameters"]
+    assert flaws(broken)
+
+
+def test_the_contract_has_the_version_of_the_program() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert CONTRACT["info"]["version"] == project["version"]
+
+
+def test_operations_have_names_of_their_own_words_and_a_place() -> None:
+    operations = [operation for _, operation in each_operation()]
+    names = [operation["operationId"] for operation in operations]
+    assert len(names) == len(set(names))
+    tags = {tag["name"] for tag in CONTRACT["tags"]}
+    for operation in operations:
+        assert operation["summary"]
+        assert operation["description"]
+        assert set(operation["tags"]) <= tags
+
+
+@pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS)
+def test_only_health_is_answered_to_strangers(path: str, method: str, operation: dict[str, Any]) -> None:
+    security = operation.get("security", CONTRACT["security"])
+    assert (security == []) is (path in ANONYMOUS)
+    assert ("401" in operation["responses"]) is (path not in ANONYMOUS)
+    assert ({"basic": []} in security) is (path in {"/docs", "/openapi.yaml"})
+
+
+@pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS)
+def test_every_answer_names_its_request_and_every_error_has_the_one_shape(
+    path: str, method: str, operation: dict[str, Any]
+) -> None:
+    for status, written in operation["responses"].items():
+        answer = followed(written)
+        assert answer["headers"]["X-Request-Id"] == {"$ref": "#/components/headers/RequestId"}
+        if status >= "400" and (path, status) != ("/readyz", "503"):
+            assert list(answer["content"]) == ["application/json"]
+            assert answer["content"]["application/json"]["schema"]["$ref"] == "#/components/schemas/Error"
+    assert {"400", "500"} <= set(operation["responses"])
+    if "requestBody" in operation:
+        assert {"408", "413", "415"} <= set(operation["responses"])
+
+
+def test_every_object_says_whether_it_takes_more_than_is_listed() -> None:
+    open_ended = {"Value", "StoredValue", "StoredAttributes", "PolicyAttributes", "Filter"}
+    for name, schema in SCHEMAS.items():
+        if schema.get("type") == "object" and name not in open_ended:
+            assert schema["additionalProperties"] is False, name
+            assert set(schema.get("required", ())) <= set(schema["properties"]), name
+
+
+# -- the examples
+
+
+@pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS)
+def test_examples_are_what_their_schemas_say(path: str, method: str, operation: dict[str, Any]) -> None:
+    for where, body in contents(operation):
+        if "example" in body:
+            assert complaints(body["schema"], body["example"]) == [], where
+    for written in operation.get("parameters", ()):
+        parameter = followed(written)
+        if "example" in parameter:
+            assert complaints(parameter["schema"], parameter["example"]) == [], parameter["name"]
+
+
+@pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS)
+def test_what_is_sent_or_answered_in_json_has_an_example(path: str, method: str, operation: dict[str, Any]) -> None:
+    for body in followed(operation.get("requestBody", {})).get("content", {}).values():
+        assert "example" in body
+    for status, answer in operation["responses"].items():
+        if status.startswith("2") and "application/json" in followed(answer).get("content", {}):
+            assert "example" in followed(answer)["content"]["application/json"]
+
+
+def spoiled(example: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The same answer with one thing wrong at a time."""
+    yield "an unknown field", {**example, "surprise": 1}
+    for name in example:
+        yield f"no {name}", {each: value for each, value in example.items() if each != name}
+        yield f"a wrong {name}", {**example, name: {"of": ["no", "such", "type"]} if name not in OPEN else 7}
+
+
+OPEN = {"value", "attributes", "details", "detail", "policy_attributes"}
+
+
+@pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS)
+def test_a_wrong_answer_breaks_the_contract(path: str, method: str, operation: dict[str, Any]) -> None:
+    for where, body in contents(operation):
+        if where.startswith("2") and "example" in body:
+            for flaw, wrong in spoiled(body["example"]):
+                assert complaints(body["schema"], wrong), flaw
+
+
+# -- the code
+
+
+def test_the_routes_of_the_service_are_those_of_the_contract() -> None:
+    promised = {(method.upper(), path) for path, methods in CONTRACT["paths"].items() for method in methods}
+    assert {(route.method, route.path) for route in ROUTES} == promised
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_each_route_asks_for_what_the_contract_says(route: Route) -> None:
+    operation = CONTRACT["paths"][route.path][route.method.lower()]
+    security = operation.get("security", CONTRACT["security"])
+    assert route.body is ("requestBody" in operation)
+    assert route.anonymous is (security == [])
+    assert route.basic is ({"basic": []} in security)
+    if route.action is not None:
+        _, _, needs = operation["description"].partition("Needs")
+        assert set(re.findall(r"`([a-z]+)`", needs)) == needed(route.action)
+
+
+def needed(action: callers.Action) -> set[str]:
+    """The scopes and roles without which nobody is let through, and those of which any one will do."""
+    scopes = {scope.value for scope in callers.Scope if not permitted(action, scopes=callers.ALL_SCOPES - {scope})}
+    roles = {role.value for role in callers.Role if permitted(action, roles=frozenset({role}))}
+    return scopes if permitted(action, roles=frozenset()) else scopes | roles
+
+
+def permitted(
+    action: callers.Action,
+    roles: frozenset[str] = frozenset(callers.Role),
+    scopes: frozenset[callers.Scope] = callers.ALL_SCOPES,
+) -> bool:
+    try:
+        callers.check_permitted(callers.Caller("default", "alice", roles=roles, scopes=scopes), action)
+    except errors.Forbidden:
+        return False
+    return True
+
+
+def test_every_error_that_can_reach_a_client_is_documented_under_its_status() -> None:
+    documented: dict[str, set[int]] = {}
+    for answer in {answer["$ref"] for _, operation in each_operation() for answer in refs(operation)}:
+        status = next(
+            status
+            for _, operation in each_operation()
+            for status, written in operation["responses"].items()
+            if written.get("$ref") == answer
+        )
+        schema = followed({"$ref": answer})["content"]["application/json"]["schema"]
+        for code in schema["properties"]["code"]["enum"]:
+            documented.setdefault(code, set()).add(int(status))
+    documented["method_not_allowed"] = {405}
+    sent = {
+        error.code: {status_of(error)}
+        for error in errors.all_errors()
+        if error.__module__ == errors.__name__ and error.code not in ONLY_WHEN_OPENED | ONLY_CLASSES
+    }
+    assert documented == sent
+    assert set(SCHEMAS["Error"]["properties"]["code"]["enum"]) == set(sent)
+
+
+def each_operation() -> Iterator[tuple[str, dict[str, Any]]]:
+    for methods in CONTRACT["paths"].values():
+        yield from methods.items()
+
+
+def refs(operation: dict[str, Any]) -> Iterator[dict[str, str]]:
+    yield from (answer for answer in operation["responses"].values() if "$ref" in answer)
+
+
+@pytest.mark.parametrize(
+    ("listed", "known"),
+    [
+        (SCHEMAS["EventKind"]["enum"], EventKind),
+        (SCHEMAS["EndReason"]["enum"][:-1], EndReason),
+        (SCHEMAS["Problem"]["properties"]["finding"]["enum"], Finding),
+        (list(SCHEMAS["Swept"]["properties"]), Pass),
+        (SCHEMAS["Order"]["enum"], queries.Order),
+        (SCHEMAS["Archived"]["enum"], queries.Archived),
+        (SCHEMAS["Permission"]["enum"], callers.Scope),
+        ([name for name in SCHEMAS["Condition"]["properties"] if name.startswith("$")], filters.Operator),
+    ],
+    ids=["event kinds", "end reasons", "findings", "passes", "orders", "archived", "scopes", "operators"],
+)
+def test_closed_sets_are_those_of_the_code(listed: list[str], known: Any) -> None:
+    assert sorted(listed) == sorted(known)
+
+
+def parameter(path: str, method: str, name: str) -> dict[str, Any]:
+    found = (followed(each) for each in CONTRACT["paths"][path][method]["parameters"])
+    schema: dict[str, Any] = followed(next(each for each in found if each["name"] == name)["schema"])
+    return schema
+
+
+@pytest.mark.parametrize(
+    ("said", "limit"),
+    [
+        (SCHEMAS["Namespace"]["maxItems"], address.MAX_DEPTH),
+        (SCHEMAS["Scope"]["maxItems"], address.MAX_DEPTH),
+        (SCHEMAS["StoredNamespace"]["maxItems"], address.DEPTH_CEILING),
+        (SCHEMAS["Pattern"]["maxItems"], address.DEPTH_CEILING),
+        (SCHEMAS["Segment"]["maxLength"], address.MAX_SEGMENT_BYTES),
+        (SCHEMAS["Key"]["maxLength"], address.MAX_KEY_BYTES),
+        (SCHEMAS["PolicyAttributes"]["maxProperties"], attributes.MAX_NAMES),
+        (SCHEMAS["AttributeName"]["pattern"], f"^{attributes.NAME.pattern}$"),
+        (SCHEMAS["Filter"]["maxProperties"], filters.MAX_CONDITIONS),
+        (SCHEMAS["Choices"]["maxItems"], filters.MAX_CHOICES),
+        (SCHEMAS["Batch"]["properties"]["operations"]["maxItems"], commits.MAX_OPERATIONS),
+        (SCHEMAS["Search"]["properties"]["limit"]["maximum"], requests.MAX_SEARCH),
+        (SCHEMAS["Search"]["properties"]["offset"]["maximum"], queries.MAX_OFFSET),
+        (SCHEMAS["Import"]["properties"]["entries"]["maxItems"], transfer.MAX_ENTRIES),
+        (SCHEMAS["Verification"]["properties"]["problems"]["maxItems"], verification.MAX_PROBLEMS),
+        (SCHEMAS["Sweep"]["properties"]["batch"]["maximum"], queries.MAX_LIMIT),
+        (SCHEMAS["CreateToken"]["properties"]["user_id"]["maxLength"], callers.MAX_NAME),
+        (SCHEMAS["CreateToken"]["properties"]["roles"]["maxItems"], callers.MAX_ROLES),
+        (parameter("/v1/memories", "put", "Idempotency-Key")["maxLength"], commits.MAX_IDEMPOTENCY_KEY),
+        (parameter("/v1/memories/history", "get", "limit")["maximum"], queries.MAX_LIMIT),
+        (parameter("/v1/memories/namespaces", "get", "limit")["maximum"], queries.MAX_LIMIT),
+        (parameter("/v1/memories/namespaces", "get", "max_depth")["maximum"], address.DEPTH_CEILING),
+        (parameter("/v1/memories/events", "get", "limit")["maximum"], requests.MAX_EVENTS),
+        (parameter("/v1/memories/events", "get", "wait")["maximum"], reading.MAX_WAIT_SECONDS),
+    ],
+)
+def test_limits_are_those_of_the_code(said: object, limit: object) -> None:
+    assert said == limit
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("Put", requests.PutBody),
+        ("BatchPut", requests.PutStep),
+        ("BatchDelete", requests.DeleteStep),
+        ("Batch", requests.BatchBody),
+        ("Archive", requests.PatchBody),
+        ("Search", requests.SearchBody),
+        ("Verify", requests.VerifyBody),
+        ("Erase", requests.EraseBody),
+        ("Sweep", requests.SweepBody),
+        ("CreateToken", requests.TokenBody),
+        ("Import", requests.ImportBody),
+        ("Entry", requests.ImportEntry),
+        ("Nothing", requests.Nothing),
+    ],
+)
+def test_what_is_asked_has_the_fields_that_the_service_reads(name: str, shape: type[Any]) -> None:
+    assert asked(SCHEMAS[name]) == read_by(shape)
+
+
+def asked(schema: dict[str, Any]) -> dict[str, tuple[bool, bool]]:
+    """The fields that the contract lists, each with whether it is required, and whether null will do."""
+    assert schema["additionalProperties"] is False
+    required = schema.get("required", ())
+    return {name: (name in required, takes_null(field)) for name, field in schema["properties"].items()}
+
+
+def takes_null(field: dict[str, Any]) -> bool:
+    whole = followed(field)
+    if "anyOf" in whole:
+        return any(takes_null(choice) for choice in whole["anyOf"])
+    return "null" in (whole["type"] if isinstance(whole.get("type"), list) else [whole.get("type")])
+
+
+def read_by(shape: type[Any]) -> dict[str, tuple[bool, bool]]:
+    """The same of the struct into which the service reads a body."""
+    config = shape.__struct_config__
+    assert config.forbid_unknown_fields
+    tag = {config.tag_field: (True, False)} if config.tag_field else {}
+    return tag | {
+        field.encode_name: (
+            field.required,
+            type(None) in get_args(field.type) or (field.type is Any and not field.required),
+        )
+        for field in msgspec.structs.fields(shape)
+    }
+
+
+def test_a_field_that_the_contract_forgets_is_caught() -> None:
+    forgetful = copy.deepcopy(SCHEMAS["Put"])
+    del forgetful["properties"]["ttl_seconds"]
+    assert asked(forgetful) != read_by(requests.PutBody)

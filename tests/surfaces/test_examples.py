@@ -1,0 +1,142 @@
+"""The examples of the contract as one story: the commands on the page, run in order, are answered as they say."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from html import unescape
+from http.client import HTTPConnection
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import jsonschema_rs
+import msgspec
+from tests.surfaces.serving import Answered, Served, served
+
+from recollect.surfaces.rest.page import render
+
+CONTRACT: dict[str, Any] = msgspec.yaml.decode((Path(__file__).parents[2] / "contracts/openapi.yaml").read_bytes())
+OPERATIONS: dict[str, dict[str, Any]] = {
+    operation["operationId"]: operation for methods in CONTRACT["paths"].values() for operation in methods.values()
+}
+STORY = """
+    health readiness whoami listTokens
+    putMemory getMemory listEvents exportEntries archiveMemory searchMemories getVersion batchMemories listHistory
+    listNamespaces getHead verify erase sweep getImport importEntries createToken revokeToken
+    rotateKeys backup metrics docs contract deleteMemory
+"""
+"""The operations in an order in which their examples can be true."""
+NAMES = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<![0-9A-Za-z])[0-9A-Za-z]{12}(?![0-9A-Za-z])"
+)
+CHANCE = re.compile(r"[0-9a-f]{64}|[0-9-]{10}T[0-9:]{8}[.][0-9]{6}Z|(?<=_)[0-9A-Za-z]{49}")
+
+
+def test_the_story_has_every_operation() -> None:
+    assert sorted(STORY.split()) == sorted(OPERATIONS)
+
+
+def test_every_example_is_answered_as_it_says(tmp_path: Path) -> None:
+    commands = commands_of(render(CONTRACT))
+    with served(tmp_path, {"sweep_seconds": 3_600}) as service:
+        key = service.new_key("alice", name="laptop", roles=["admin", "auditor", "operator"])
+        known: dict[str, str] = {}
+        for name in STORY.split():
+            answer = run(service, commands[name], key, known)
+            status, example = expected(OPERATIONS[name])
+            assert answer.status == status, (name, answer.body)
+            if example is not None:
+                assert same(example, answer.json(), known), (name, example, answer.json())
+
+
+def test_an_example_that_is_not_true_is_caught() -> None:
+    status, example = expected(OPERATIONS["batchMemories"])
+    assert status == 200
+    assert example is not None
+    assert same(example, example, {})
+    told = json.dumps(example)
+    assert not same(example, json.loads(told.replace('"sequence": 3', '"sequence": 4')), {})
+    assert not same(example, json.loads(told.replace("tea", "cocoa")), {})
+    assert not same(example, json.loads(told.replace('"archived": false', '"archived": false, "more": 1')), {})
+    assert not same(example, example, {"019b76da-afd0-7000-8000-000000000003": "00000000-0000-0000-0000-000000000000"})
+
+
+def test_a_stream_tells_of_events_in_the_promised_shape_and_resumes(tmp_path: Path) -> None:
+    put = {"namespace": ["user", "admin"], "key": "k", "value": {"n": 1}}
+    with served(tmp_path, {}) as service:
+        for _ in range(3):
+            assert service.ask("PUT", "/v1/memories", put).status == 200
+        told = streamed(service, 2)
+        assert [event["event"] for event in told] == ["add", "update"]
+        schema = {"components": CONTRACT["components"], "$ref": "#/components/schemas/Event"}
+        for event in told:
+            jsonschema_rs.validate(schema, json.loads(event["data"]), validate_formats=True)
+            assert json.loads(event["data"])["cursor"] == event["id"]
+        assert [json.loads(event["data"])["sequence"] for event in streamed(service, 2, told[0]["id"])] == [2, 3]
+
+
+def streamed(service: Served, count: int, after: str | None = None) -> list[dict[str, str]]:
+    """So many events of a stream, which is then left; from the beginning, or after the one with this id."""
+    connection = HTTPConnection(urlsplit(service.url).netloc, timeout=30)
+    headers = {"Authorization": f"Bearer {service.admin_key}"} | ({"Last-Event-ID": after} if after else {})
+    try:
+        connection.request("GET", "/v1/memories/events?follow=true", headers=headers)
+        answer = connection.getresponse()
+        assert answer.headers.get_content_type() == "text/event-stream"
+        found: list[dict[str, str]] = [{}]
+        while len(found) <= count:
+            line = answer.readline().decode().rstrip("\n")
+            if not line and found[-1]:
+                found.append({})
+            elif line and not line.startswith(":"):
+                name, _, value = line.partition(": ")
+                found[-1][name] = value
+        return found[:count]
+    finally:
+        connection.close()
+
+
+# -- reading the page
+
+
+def commands_of(page: str) -> dict[str, list[str]]:
+    """The command of every operation, as a shell would split it."""
+    articles = re.findall(r'<h3 id="([A-Za-z]+)">.*?<pre><code>(curl .*?)</code></pre>', page, re.DOTALL)
+    return {name: shlex.split(unescape(command).replace("\\\n", "")) for name, command in articles}
+
+
+def run(service: Served, command: list[str], key: str, known: dict[str, str]) -> Answered:
+    """What the service answers to the command, with the names that the story has met so far."""
+    words = [NAMES.sub(lambda found: known.get(found[0], found[0]), word) for word in command]
+    options = list(pairwise(words))
+    method = next((value for name, value in options if name == "-X"), "GET")
+    url = urlsplit(next(word for word in words if word.startswith("http://")))
+    headers = dict(value.split(": ", 1) for name, value in options if name == "-H")
+    assert headers.pop("Authorization", "Bearer $RECOLLECT_TOKEN") == "Bearer $RECOLLECT_TOKEN"
+    body = next((json.loads(value) for name, value in options if name == "-d"), None)
+    path = url.path + (f"?{url.query}" if url.query else "")
+    return service.ask(method, path, body, key=key, **headers)
+
+
+def expected(operation: dict[str, Any]) -> tuple[int, Any]:
+    """The status and the body that the contract shows for success."""
+    status = min(operation["responses"])
+    content = operation["responses"][status].get("content", {})
+    return int(status), content.get("application/json", {}).get("example")
+
+
+def same(example: Any, answer: Any, known: dict[str, str]) -> bool:
+    """True when both say the same, apart from times, hashes and secrets; names of chance may differ, but not change."""
+    if isinstance(example, dict) and isinstance(answer, dict):
+        return example.keys() == answer.keys() and all(same(example[name], answer[name], known) for name in example)
+    if isinstance(example, list) and isinstance(answer, list):
+        return len(example) == len(answer) and all(map(same, example, answer, [known] * len(example)))
+    if not isinstance(example, str) or not isinstance(answer, str):
+        return bool(example == answer) and type(example) is type(answer)
+    if CHANCE.sub("…", NAMES.sub("…", example)) != CHANCE.sub("…", NAMES.sub("…", answer)):
+        return False
+    names = zip(NAMES.findall(example), NAMES.findall(answer), strict=True)
+    return all(known.setdefault(shown, met) == met for shown, met in names)

@@ -1,0 +1,104 @@
+"""Whatever a client sends, the answer is one that the contract promises, and never a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from tests.sizes import sized
+from tests.surfaces.fuzz import CONTRACT, fuzz
+from tests.surfaces.serving import PLANTED, PLANTING, Served, served
+
+LIMITS = {"failures_per_second": 0, "rate_per_second": 0, "sweep_seconds": 1}
+"""Requests without a credential are part of it and must not be slowed down; sweeps run beside them."""
+EVERYTHING = {f"{method.upper()} {path}" for path, methods in CONTRACT["paths"].items() for method in methods}
+
+
+@sized(1_000, 10_000)
+def test_an_administrator_gets_only_what_the_contract_promises(tmp_path: Path, count: int) -> None:
+    with served(tmp_path, LIMITS) as service:
+        found = fuzz(service.url, service.admin_key, count)
+        assert not found.wrong, found.report()
+        assert found.cases >= count
+        assert found.succeeded >= EVERYTHING - {"DELETE /admin/v1/tokens/{id}"}
+        assert service.ask("POST", "/admin/v1/verify", {}).json()["sound"]
+
+
+@sized(20, 10_000)
+def test_a_user_gets_only_what_the_contract_promises(tmp_path: Path, count: int) -> None:
+    with served(tmp_path, LIMITS) as service:
+        found = fuzz(service.url, service.new_key("alice"), count, edges=count > 1_000)
+        assert not found.wrong, found.report()
+        assert found.cases >= count
+        assert found.statuses[403]
+        assert not [name for name in found.succeeded if "/admin/" in name]
+
+
+@pytest.fixture(scope="module")
+def spoiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("spoiled"), LIMITS, spoiled=True) as service:
+        yield service
+
+
+@pytest.mark.parametrize("planted", ["", *PLANTED])
+def test_a_planted_fault_is_caught(spoiled: Served, planted: str) -> None:
+    found = fuzz(spoiled.url, spoiled.admin_key, 1, only="searchMemories", headers={PLANTING: planted})
+    assert found.cases
+    assert bool(found.wrong) is bool(planted), found.report()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("whole"), LIMITS) as service:
+        yield service
+
+
+@pytest.mark.parametrize(
+    "moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59.999999-14:00", "1969-12-31T23:59:59Z"]
+)
+def test_a_moment_that_no_answer_could_show_is_refused_wherever_one_is_taken(whole: Served, moment: str) -> None:
+    put: dict[str, object] = {"namespace": ["user", "admin"], "key": "k", "value": {}}
+    entry: dict[str, object] = {"sequence": 1, "kind": "add", "at": "2026-01-01T00:00:00Z"} | put
+    source, query = "a" * 64, quote(moment)
+    refused = [
+        whole.ask("PUT", "/v1/memories", put | {"expires_at": moment}),
+        whole.ask("POST", "/v1/memories/batch", {"operations": [{"op": "put", "expires_at": moment} | put]}),
+        whole.ask("POST", "/v1/memories/search", {"namespace_prefix": [], "as_of": moment}),
+        whole.ask("GET", f"/v1/memories?ns=user&ns=admin&key=k&as_of={query}"),
+        whole.ask("GET", f"/v1/memories/events?after={query}"),
+        whole.ask("GET", f"/v1/memories/events?before={query}"),
+        whole.ask("POST", "/admin/v1/tokens", {"user_id": "bob", "expires_at": moment}),
+        whole.ask("POST", "/admin/v1/import", {"source": source, "entries": [entry | {"at": moment}]}),
+        whole.ask("POST", "/admin/v1/import", {"source": source, "entries": [entry | {"expires_at": moment}]}),
+    ]
+    assert [answer.status for answer in refused] == [400] * len(refused)
+    for method, path, body in (
+        ("GET", "/v1/memories/events", None),
+        ("GET", "/admin/v1/export", None),
+        ("POST", "/v1/memories/search", {"namespace_prefix": []}),
+    ):
+        assert whole.ask(method, path, body).status == 200
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "/v1/memories?ns=user&ns=admin&key=k&archived=",
+        "/v1/memories?ns=user&ns=admin&key=k&as_of=",
+        "/v1/memories?ns=user&ns=admin&key=",
+        "/v1/memories?ns=user&ns=&key=k",
+        "/v1/memories/namespaces?archived=",
+        "/v1/memories/namespaces?max_depth=",
+        "/v1/memories/history?ns=user&ns=admin&key=k&limit=",
+        "/v1/memories/events?follow=",
+        "/v1/memories/events?wait=",
+        "/v1/memories/events?kinds=",
+        "/v1/memories/events?after_cursor=",
+        "/admin/v1/export?cursor=",
+        "/admin/v1/tokens?tenant=",
+    ],
+)
+def test_an_empty_parameter_is_not_taken_for_none(whole: Served, query: str) -> None:
+    assert whole.ask("GET", query).status == 400
