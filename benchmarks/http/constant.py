@@ -18,6 +18,8 @@ import uvicorn
 import uvloop
 from starlette.routing import Route, Router
 
+from recollect.surfaces.rest.connections import BoundedConnection
+
 Answers = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """By path and method: the status, the headers, and the body in base64."""
 _BACKLOG = 2_048
@@ -59,7 +61,7 @@ def config(answers: Answers) -> uvicorn.Config:
     routes = [Route(path, Constant(methods), methods=None) for path, methods in answers.items()]
     return uvicorn.Config(
         Router(routes, redirect_slashes=False),
-        http="httptools",
+        http=BoundedConnection,
         ws="none",
         lifespan="off",
         log_config=None,

@@ -99,17 +99,28 @@ async def _held_up(gate: Gate, store: SqliteStore, first: Commit) -> asyncio.Tas
     return task
 
 
-async def test_reads_and_writes_run_on_other_threads_than_the_loop(tmp_path: Path, gate: Gate) -> None:
+async def test_writes_and_searches_run_on_other_threads_than_the_loop(tmp_path: Path, gate: Gate) -> None:
     store = _store(tmp_path, gate)
     await asyncio.gather(*(store.commit(_put(key)) for key in range(16)))
     writing = set(gate.threads)
     gate.threads.clear()
-    await asyncio.gather(*(store.get(TENANT, _address(key)) for key in range(16)))
     await store.find(TENANT, Find(Plane.ITEM))
     await store.close()
     assert len(writing) == 1
     assert gate.threads
     assert threading.get_ident() not in writing | gate.threads
+
+
+async def test_a_few_quick_reads_run_on_the_loop_and_many_do_not(tmp_path: Path, gate: Gate) -> None:
+    store = _store(tmp_path, gate)
+    await asyncio.gather(*(store.commit(_put(key)) for key in range(200)))
+    gate.threads.clear()
+    await asyncio.gather(*(store.get(TENANT, _address(key)) for key in range(16)))
+    assert gate.threads == {threading.get_ident()}
+    gate.threads.clear()
+    await asyncio.gather(*(store.get(TENANT, _address(key)) for key in range(200)))
+    await store.close()
+    assert threading.get_ident() not in gate.threads
 
 
 async def test_a_write_that_is_held_up_does_not_hold_up_the_loop(tmp_path: Path, gate: Gate) -> None:
@@ -124,9 +135,13 @@ async def test_a_write_that_is_held_up_does_not_hold_up_the_loop(tmp_path: Path,
     assert not gate.gave_up
 
 
-async def test_a_read_that_is_held_up_does_not_hold_up_the_loop(tmp_path: Path, gate: Gate) -> None:
+async def test_a_read_that_is_held_up_holds_up_the_loop_once_and_then_no_more(tmp_path: Path, gate: Gate) -> None:
     store = _store(tmp_path, gate)
     await store.commit(_put(0))
+    gate.shut()
+    gate.patience = 0.1
+    assert await store.get(TENANT, _address(0)) is not None
+    gate.patience, gate.gave_up = PATIENCE, False
     gate.shut()
     read = asyncio.create_task(store.get(TENANT, _address(0)))
     assert await asyncio.to_thread(gate.entered.wait, PATIENCE)
@@ -135,6 +150,23 @@ async def test_a_read_that_is_held_up_does_not_hold_up_the_loop(tmp_path: Path, 
     assert await read is not None
     await store.close()
     assert not gate.gave_up
+
+
+async def test_a_read_that_meets_a_lock_is_left_to_a_thread(tmp_path: Path, gate: Gate) -> None:
+    store = _store(tmp_path, gate)
+    await store.commit(_put(0))
+    asked: list[int] = []
+
+    def locked_here(db: apsw.Connection) -> str:
+        asked.append(threading.get_ident())
+        if asked[-1] == threading.main_thread().ident:
+            raise apsw.BusyError
+        return "read"
+
+    assert await store._glance(locked_here) == "read"
+    await store.close()
+    assert len(asked) == 2
+    assert asked[0] == threading.get_ident() != asked[1]
 
 
 def test_a_loop_that_is_held_up_is_noticed(tmp_path: Path) -> None:

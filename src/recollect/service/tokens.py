@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import re
 import secrets
@@ -34,6 +35,7 @@ from recollect.service.reading import read_optional_moment
 
 PREFIX = "rk_"
 _MOST_REMEMBERED = 10_000
+_ID_LENGTH = 12
 _ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _FORM = re.compile(r"rk_([0-9A-Za-z]{12})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})")
 _SHELF = namespace(("token",))
@@ -89,6 +91,8 @@ class Tokens:
         self._known: dict[str, _Known] = {}
         self._stamp: object = object()
         self._head = -1
+        self._looked = False
+        self._catching_up: asyncio.Future[None] | None = None
 
     async def create(
         self,
@@ -183,9 +187,8 @@ class Tokens:
 
     async def caller_of(self, secret: str) -> Caller:
         """Whom a key stands for, as of now: what another process revoked a moment ago is refused here too."""
-        token_id = checked_form(secret)
         await self._catch_up()
-        known = self._known.get(token_id) or await self._look_up(token_id)
+        known = self._known.get(secret[len(PREFIX) : len(PREFIX) + _ID_LENGTH]) or await self._look_up(secret)
         if known is None or not hmac.compare_digest(known.digest, _digest(secret)):
             raise Unauthenticated(_REFUSED)
         if known.revoked:
@@ -199,17 +202,32 @@ class Tokens:
         return bool((await self._store.find(SYSTEM_TENANT, Find(Plane.TOKEN, _SHELF, limit=1))).rows)
 
     async def _catch_up(self) -> None:
-        """Forget what was read before, if any key changed since; one look at the log at most, mostly none."""
-        stamp = self._store.stamp()
-        if stamp == self._stamp:
-            return
+        """Forget what was read before, if any key changed since.
+
+        Once in a turn of the loop is enough: whatever is asked in that turn had arrived before it began.
+        """
+        if not self._looked:
+            self._looked, self._catching_up = True, None
+            asyncio.get_running_loop().call_soon(self._end_turn)
+            stamp = self._store.stamp()
+            if stamp != self._stamp:
+                self._catching_up = asyncio.ensure_future(self._read_log(stamp))
+        if self._catching_up is not None:
+            await asyncio.shield(self._catching_up)
+
+    def _end_turn(self) -> None:
+        self._looked = False
+
+    async def _read_log(self, stamp: object) -> None:
+        """Something was committed; only if it was in our own log, what was read before is void."""
         head = (await self._store.head(SYSTEM_TENANT)).sequence
         if head != self._head:
             self._known = {}
             self._head = head
         self._stamp = stamp
 
-    async def _look_up(self, token_id: str) -> _Known | None:
+    async def _look_up(self, secret: str) -> _Known | None:
+        token_id = checked_form(secret)
         shelf = self._known
         row = await self._store.get(SYSTEM_TENANT, _address(token_id))
         if row is None or row.value is None:

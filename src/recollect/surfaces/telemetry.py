@@ -43,7 +43,8 @@ class Telemetry:
     """Makes the spans: for the given provider, or for the one that the process has set up."""
 
     def __init__(self, provider: TracerProvider | None = None) -> None:
-        self._tracer = trace.get_tracer("recollect", tracer_provider=provider) if AVAILABLE else None
+        used = AVAILABLE and (provider is not None or not _is_unset(trace.get_tracer_provider()))
+        self._tracer = trace.get_tracer("recollect", tracer_provider=provider) if used else None
         self._propagator = TraceContextTextMapPropagator() if AVAILABLE else None
 
     def span(self, method: str, route: str, headers: Mapping[bytes, bytes], request_id: str) -> Span:
@@ -62,6 +63,11 @@ class Telemetry:
             attributes={"http.request.method": known, "http.route": route, "recollect.request_id": request_id},
         )
         return _Recorded(begun)
+
+
+def _is_unset(provider: TracerProvider) -> bool:
+    """True when nobody has set up where spans go; then none are made, for they cost more than much of a request."""
+    return isinstance(provider, trace.ProxyTracerProvider)
 
 
 class _Nothing:

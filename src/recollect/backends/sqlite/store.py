@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -68,10 +69,11 @@ class SqliteStore(Store):
                 self._writer.db.close()
                 raise
         self._pool = ReaderPool(options)
+        self._impatient = ReaderPool(replace(options, busy_seconds=0.0))
         self._stamps = Stamps(options)
         self._threads = ThreadPoolExecutor(options.readers, thread_name_prefix="recollect-reader")
         self._slow = ThreadPoolExecutor(2, thread_name_prefix="recollect-slow")
-        self._turns = Turns(self._threads, self._asked)
+        self._turns = Turns(self._threads, self._asked, lambda ask: self._asked(ask, pool=self._impatient))
         self._writer.start()
 
     # -- writing
@@ -226,6 +228,7 @@ class SqliteStore(Store):
         self._slow.shutdown(wait=True)
         self._stamps.close()
         self._pool.close()
+        self._impatient.close()
 
     # -- inner
 
@@ -260,22 +263,25 @@ class SqliteStore(Store):
         return await asyncio.get_running_loop().run_in_executor(threads or self._threads, self._asked, ask, arguments)
 
     async def _glance(self, ask: Callable[..., Result], *arguments: Any) -> Result:
-        """A read of a few microseconds: on an event loop, those of one turn share a thread."""
+        """A read of a few microseconds: on an event loop, those of one turn are read together at its end."""
         if self.direct or self._closed or self._options.exclusive:
             return await self._read(ask, *arguments)
         result: Result = await self._turns.ask(lambda db: ask(db, *arguments))
         return result
 
-    def _asked(self, ask: Callable[..., Result], arguments: tuple[Any, ...] = ()) -> Result:
+    def _asked(
+        self, ask: Callable[..., Result], arguments: tuple[Any, ...] = (), pool: ReaderPool | None = None
+    ) -> Result:
+        pool = pool or self._pool
         try:
-            db = self._pool.take()
+            db = pool.take()
             try:
                 answer = ask(db, *arguments)
             except BaseException:
                 # A statement may be half read, and whoever keeps the error keeps it open, with its snapshot.
-                self._pool.discard(db)
+                pool.discard(db)
                 raise
-            self._pool.give_back(db)
+            pool.give_back(db)
             return answer
         except apsw.Error as problem:
             raise translated(problem) from problem

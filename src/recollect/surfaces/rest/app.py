@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import secrets
 from collections import defaultdict
+from random import getrandbits
 from time import perf_counter
 
 from starlette.routing import Route as Path_
@@ -25,7 +25,7 @@ from recollect.domain.errors import (
     Unauthenticated,
 )
 from recollect.surfaces.logs import event
-from recollect.surfaces.rest.exchange import Answer, Exchange, Receive, Scope, Send, send_answer
+from recollect.surfaces.rest.exchange import Answer, Application, Exchange, Receive, Scope, Send, send_answer
 from recollect.surfaces.rest.limits import address_group
 from recollect.surfaces.rest.routes import ROUTES, Route
 from recollect.surfaces.rest.service import Service
@@ -34,15 +34,27 @@ from recollect.wire.errors import envelope, status_of
 log = logging.getLogger("recollect.http")
 _REQUEST_ID = re.compile(rb"[0-9A-Za-z._-]{1,64}")
 _UNKNOWN = "unknown"
+_SLOW_SECONDS = 1.0
 
 
-def make_app(service: Service) -> Router:
+def make_app(service: Service) -> Application:
     """The application, to be served by any ASGI server."""
     paths: dict[str, dict[str, Route]] = defaultdict(dict)
     for route in ROUTES:
         paths[route.path][route.method] = route
-    doors = [Path_(path, _Door(service, path, methods), methods=None) for path, methods in paths.items()]
-    return Router(doors, redirect_slashes=False, default=_Door(service, _UNKNOWN, {}))
+    doors = {path: _Door(service, path, methods) for path, methods in paths.items()}
+    router = Router(
+        [Path_(path, door, methods=None) for path, door in doors.items()],
+        redirect_slashes=False,
+        default=_Door(service, _UNKNOWN, {}),
+    )
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        """Most paths are known word for word; the router is for those with a variable part, and for the rest."""
+        door = doors.get(scope["path"]) if scope["type"] == "http" else None
+        await (router if door is None else door)(scope, receive, send)  # type: ignore[arg-type] # ASGI's own types
+
+    return app
 
 
 class _Door:
@@ -62,7 +74,7 @@ class _Door:
         service = self._service
         headers = _headers(scope)
         given = headers.get(b"x-request-id", b"")
-        request_id = given.decode() if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        request_id = given.decode() if _REQUEST_ID.fullmatch(given) else f"{getrandbits(64):016x}"
         ask = Exchange(scope, receive, request_id, service, headers)
         service.under_way += 1
         service.metrics.begin()
@@ -94,8 +106,9 @@ class _Door:
                 seconds = perf_counter() - began
                 span.finish(status)
                 service.metrics.observe(self._path, scope["method"], status, seconds, code)
-                if log.isEnabledFor(logging.INFO):
-                    _log(ask, self._path, status, seconds, code)
+                level = _level(status, seconds)
+                if log.isEnabledFor(level):
+                    _log(level, ask, self._path, status, seconds, code)
 
     async def _answer(self, ask: Exchange) -> Answer:
         """Authenticate, permit, read, and only then handle."""
@@ -118,7 +131,7 @@ class _Door:
             await ask.read_body(settings.max_body_bytes, settings.body_seconds, expected=route.body)
         ask.memories = service.memories.for_caller(caller)
         try:
-            async with asyncio.timeout(route.seconds or settings.request_seconds):
+            with service.deadlines.within(route.seconds or settings.request_seconds):
                 return await route.handler(ask)
         except TimeoutError:
             raise DeadlineExceeded("it took longer than the service allows") from None
@@ -189,7 +202,14 @@ def _headers(scope: Scope) -> dict[bytes, bytes]:
     return found
 
 
-def _log(ask: Exchange, path: str, status: int, seconds: float, code: str | None) -> None:
+def _level(status: int, seconds: float) -> int:
+    """Faults are warnings, refusals and slow answers are told; that all went well only to those who ask for it."""
+    if status >= 500:
+        return logging.WARNING
+    return logging.INFO if status >= 400 or seconds > _SLOW_SECONDS else logging.DEBUG
+
+
+def _log(level: int, ask: Exchange, path: str, status: int, seconds: float, code: str | None) -> None:
     caller = ask.caller
     fields: dict[str, object] = {
         "method": ask.scope["method"][:16],
@@ -202,4 +222,4 @@ def _log(ask: Exchange, path: str, status: int, seconds: float, code: str | None
         fields |= {"tenant": caller.tenant, "credential": caller.credential}
     if code is not None:
         fields["code"] = code
-    event(log, logging.INFO, "http.request", **fields)
+    event(log, level, "http.request", **fields)

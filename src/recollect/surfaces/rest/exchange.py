@@ -18,6 +18,7 @@ from recollect.wire.requests import Parameters, parse_body
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
+Application = Callable[[Any, Receive, Send], Awaitable[None]]
 Shape = TypeVar("Shape")
 JSON = b"application/json"
 MAX_HELD_BYTES = 32 << 20
@@ -135,7 +136,7 @@ class Exchange:
     async def _received(self, most: int, seconds: float) -> bytes:
         pieces: list[bytes] = []
         size = 0
-        async with asyncio.timeout(seconds):
+        with self.service.deadlines.within(seconds):
             while True:
                 message = await self.receive()
                 if message["type"] == "http.disconnect":

@@ -12,6 +12,7 @@ from recollect.service.guard import Guard
 from recollect.service.identity import Identity
 from recollect.service.memories import Memories
 from recollect.surfaces.metrics import Metrics
+from recollect.surfaces.rest.deadlines import Deadlines
 from recollect.surfaces.rest.limits import Buckets
 from recollect.surfaces.telemetry import Telemetry
 
@@ -32,6 +33,7 @@ class Service:
     under_way: int = 0
     held: int = 0
     """How many bytes of bodies the requests under way hold."""
+    deadlines: Deadlines = field(default_factory=Deadlines)
     rate: Buckets = field(init=False)
     failures: Buckets = field(init=False)
 
