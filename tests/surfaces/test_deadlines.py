@@ -35,7 +35,8 @@ async def test_each_has_a_deadline_of_its_own() -> None:
             return "ended"
         return "done"
 
-    assert await asyncio.gather(work(0.05, 5), work(5, 0.2), work(0.05, 5)) == ["ended", "done", "ended"]
+    ended = await asyncio.gather(work(0.05, 5), work(5, 0.2), work(0.05, 5))
+    assert list(ended) == ["ended", "done", "ended"]
 
 
 async def test_one_within_another_ends_only_what_is_in_it() -> None:
