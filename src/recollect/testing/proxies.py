@@ -80,13 +80,13 @@ class Proxy:
         talk = asyncio.create_task(self._talk(reader, writer))
         self._talks.add(talk)
         talk.add_done_callback(self._talks.discard)
+        talk.add_done_callback(lambda _: writer.close())  # also when it is cancelled before it has begun
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         place = urlsplit(self.target)
         try:
             there_reader, there_writer = await asyncio.open_connection(place.hostname, place.port)
         except OSError:
-            writer.close()
             return
         asked = asyncio.Event()
         ways = [
@@ -99,8 +99,9 @@ class Proxy:
             for way in ways:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
+            there_writer.close()
+            writer.close()
             for each in (writer, there_writer):
-                each.close()
                 with suppress(OSError):
                     await each.wait_closed()
 
