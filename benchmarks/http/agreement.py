@@ -15,6 +15,7 @@ from benchmarks.http.rows import (
     EVENTS_PAGE,
     PATH,
     SEARCH,
+    WHOAMI,
     Keys,
     batch,
     delete,
@@ -22,6 +23,7 @@ from benchmarks.http.rows import (
     get,
     put,
     search,
+    whoami,
 )
 from benchmarks.workload import PAGE, Memo, memos
 
@@ -36,7 +38,8 @@ def check_ours(port: int, stored: Sequence[Memo], keys: Keys, admin: str) -> Rec
     new = memos(0, BATCH_SIZE, len(keys), "check-")
     first = new[0]
     _expect(port, request("GET", get(first, keys).target, "", expected=401))
-    recorded: Recorded = {PATH: {}, SEARCH: {}, BATCH: {}, EVENTS: {}}
+    recorded: Recorded = {PATH: {}, SEARCH: {}, BATCH: {}, EVENTS: {}, WHOAMI: {}}
+    recorded[WHOAMI]["GET"] = _plain(_known(port, first.namespace[1], keys))
     recorded[PATH]["GET"] = _plain(_middle([_same(port, memo, keys) for memo in some]))
     recorded[SEARCH]["POST"] = _plain(_middle([_found(port, memo, keys) for memo in some]))
     recorded[EVENTS]["GET"] = _plain(_middle([_told(port, memo.namespace[1], keys) for memo in some]))
@@ -74,6 +77,13 @@ def _same(port: int, memo: Memo, keys: Keys) -> Answer:
     given = {"namespace": list(memo.namespace), "key": memo.key, "value": memo.value, "attributes": memo.attributes}
     if {name: said[name] for name in given} != given:
         raise Misbehaved(f"a get does not give back what was put under {memo.key}")
+    return reply
+
+
+def _known(port: int, user: str, keys: Keys) -> Answer:
+    reply = _expect(port, whoami(user, keys))
+    if json.loads(reply.body)["user_id"] != user:
+        raise Misbehaved(f"{user} is taken for somebody else")
     return reply
 
 

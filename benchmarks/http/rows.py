@@ -14,6 +14,7 @@ PATH = "/v1/memories"
 SEARCH = f"{PATH}/search"
 BATCH = f"{PATH}/batch"
 EVENTS = f"{PATH}/events"
+WHOAMI = "/v1/whoami"
 BATCH_SIZE = 100
 EVENTS_PAGE = 50
 Keys = Mapping[str, str]
@@ -50,6 +51,11 @@ def events(user: str, keys: Keys) -> Request:
     """Ask for the first page of what happened to a user's items."""
     asked = [("ns", "user"), ("ns", user), ("limit", EVENTS_PAGE)]
     return request("GET", f"{EVENTS}?{urlencode(asked)}", keys[user])
+
+
+def whoami(user: str, keys: Keys) -> Request:
+    """Ask who one is: the whole chain of our server, and nothing behind it."""
+    return request("GET", WHOAMI, keys[user])
 
 
 def _place(memo: Memo) -> str:
@@ -117,6 +123,12 @@ def _steps(work: Material, keys: Keys, _: str) -> list[Request]:
 ROWS = (
     Row("get_1", "get", 1, lambda work, keys, _: [get(memo, keys) for memo in work.wanted]),
     Row("get_16", "get", AT_ONCE, lambda work, keys, _: [get(memo, keys) for memo in work.wanted_at_once]),
+    Row(
+        "whoami_16",
+        "whoami (our chain, no memory)",
+        AT_ONCE,
+        lambda work, keys, _: [whoami(memo.namespace[1], keys) for memo in work.wanted_at_once],
+    ),
     Row("put_1", "put", 1, lambda work, keys, _: [put(memo, keys) for memo in work.fresh]),
     Row("put_16", "put", AT_ONCE, lambda work, keys, _: [put(memo, keys) for memo in work.crowd]),
     Row("search_16", "search, 10 hits", AT_ONCE, lambda work, keys, _: [search(memo, keys) for memo in work.alike]),

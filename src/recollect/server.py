@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import ipaddress
 import json
 import logging
@@ -113,7 +114,7 @@ def bind(settings: Settings) -> socket.socket:
             listening.listen(_BACKLOG)
         except OSError as problem:
             listening.close()
-            if problem.errno in (98, 48, 10048):  # the port is taken: on Linux, macOS, Windows
+            if problem.errno == errno.EADDRINUSE:
                 continue
             raise InvalidSetting(f"cannot listen on {settings.host}:{port}: {problem.strerror}") from None
         return listening

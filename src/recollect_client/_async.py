@@ -21,7 +21,7 @@ from recollect_client._answers import Answer
 from recollect_client._files import Download, Progress
 from recollect_client._requests import Call
 from recollect_client._retries import Limits, Silence, Tries
-from recollect_client._settings import address_of_server, headers_of_caller
+from recollect_client._settings import address_of_server, headers_of_caller, trusted
 from recollect_client._shapes import Head, History, ImportedSoFar, Namespaces, Rotated, Tokens
 from recollect_client.errors import InvalidQuery, NotFound, RecollectError, StoreClosed
 from recollect_client.models import (
@@ -62,8 +62,9 @@ class AsyncClient:
         self._url = address_of_server(url)
         self._limits = Limits(timeout, retries, deadline)
         headers = {"Accept": "application/json", "User-Agent": "recollect-client", **headers_of_caller(token)}
-        trusted = verify if self._url.startswith("https:") else False  # plain HTTP has no certificates to load
-        self._http = httpx.AsyncClient(headers=headers, verify=trusted, trust_env=False, follow_redirects=False)
+        self._http = httpx.AsyncClient(
+            headers=headers, verify=trusted(self._url, verify), trust_env=False, follow_redirects=False
+        )
 
     # -- writing
 

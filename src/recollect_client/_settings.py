@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 
 import httpx
 
@@ -25,6 +26,20 @@ def address_of_server(given: str | None) -> str:
     if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
         raise InvalidSetting(f"{text!r} is not the URL of a server; it looks like {DEFAULT_URL}")
     return str(url).rstrip("/")
+
+
+def trusted(url: str, verify: ssl.SSLContext | bool) -> ssl.SSLContext | bool:
+    """Whom to believe that it is the server: the authorities that httpx knows, and those of this machine.
+
+    A private authority is one of this machine's when SSL_CERT_FILE names its certificate.
+    """
+    if not url.startswith("https:"):
+        return False  # plain HTTP has no certificates to load
+    if verify is not True:
+        return verify
+    context = httpx.create_ssl_context(trust_env=False)
+    context.load_default_certs()
+    return context
 
 
 def headers_of_caller(given: str | None) -> dict[str, str]:

@@ -86,8 +86,9 @@ def _explain(typed: Sequence[str], code: str, message: str, details: dict[str, A
             envelope = {"error": message, "code": code, "details": plain | ({"advice": advice} if advice else {})}
             sys.stderr.write(dumped(msgspec.json.encode(envelope)) + "\n")
         else:
-            screen = Screen(color="--no-color" not in own)
-            sys.stderr.write(f"{screen.styled('error', 'red', sys.stderr)}: {calm(message)}\n")
+            screen, reason = Screen(color="--no-color" not in own), details.get("reason")
+            said = f"{message}: {reason}" if isinstance(reason, str) and reason not in message else message
+            sys.stderr.write(f"{screen.styled('error', 'red', sys.stderr)}: {calm(said)}\n")
             sys.stderr.write(f"{screen.styled(calm(advice), 'dim', sys.stderr)}\n" if advice else "")
     return _STATUS.get(code, FAILED)
 
