@@ -326,6 +326,8 @@ QUESTIONS = [
 PATHS = [
     get("an id that is none", "/v1/memories/not-a-uuid", "not_found", 404),
     get("an id that climbs", "/v1/memories/..%2f..%2fadmin%2fv1%2fhead", "not_found", 404),
+    get("an id in the words of the contract", "/v1/memories/{id}", "not_found", 404),
+    get("the same, encoded", "/v1/memories/%7Bid%7D", "not_found", 404),
     get("a path that climbs", "/v1/memories/../../admin/v1/head", "not_found", 404),
     get("a double slash", "//v1/memories", "not_found", 404),
     get("a slash at the end", "/v1/memories/", "not_found", 404),

@@ -49,9 +49,11 @@ def make_app(service: Service) -> Application:
         default=_Door(service, _UNKNOWN, {}),
     )
 
+    known = {path: door for path, door in doors.items() if "{" not in path}
+
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         """Most paths are known word for word; the router is for those with a variable part, and for the rest."""
-        door = doors.get(scope["path"]) if scope["type"] == "http" else None
+        door = known.get(scope["path"]) if scope["type"] == "http" else None
         await (router if door is None else door)(scope, receive, send)  # type: ignore[arg-type] # ASGI's own types
 
     return app
