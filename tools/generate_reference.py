@@ -297,7 +297,8 @@ def _python() -> str:
     classes += [_class(store.Verification), _class(verification.Problem)]
     elsewhere = (
         "`Settings` is described in [Settings](settings.md), `errors` and `RecollectError` in [Errors](errors.md), "
-        "`EventKind`, `EndReason` and `Order` in [Reasons](reasons.md)."
+        "`EventKind`, `EndReason`, `Order` and `Archived` in [Reasons](reasons.md). "
+        "A `Caller` is made by `new_caller`; what its roles and scopes open is told in [Access](access.md)."
     )
     return _page(
         "Python",

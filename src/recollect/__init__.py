@@ -2,8 +2,9 @@
 
 from recollect.config import Settings
 from recollect.domain import errors
+from recollect.domain.callers import Caller, new_caller
 from recollect.domain.errors import RecollectError
-from recollect.domain.queries import Order
+from recollect.domain.queries import Archived, Order
 from recollect.domain.reasons import EndReason, EventKind
 from recollect.domain.rows import Item
 from recollect.domain.verification import Problem
@@ -14,6 +15,8 @@ from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, Mem
 from recollect.sync import MemoriesSync
 
 __all__ = [
+    "Archived",
+    "Caller",
     "DeleteOp",
     "EndReason",
     "ErasureReceipt",
@@ -32,6 +35,7 @@ __all__ = [
     "Verification",
     "Written",
     "errors",
+    "new_caller",
     "open",
     "open_sync",
     "restore",
