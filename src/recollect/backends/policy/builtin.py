@@ -9,7 +9,6 @@ from recollect.domain.callers import Action, Caller
 from recollect.ports.policy import Decision, Narrowed, Policy
 
 OWN_ROOT = "user"
-RESERVED = frozenset({"namespace", "sub"})
 _ALLOWED = Decision(True)
 _DENIED = Decision(False, "access denied")
 

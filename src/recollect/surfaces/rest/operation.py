@@ -10,6 +10,7 @@ from yaml import safe_load
 
 from recollect.domain.callers import SYSTEM_TENANT
 from recollect.domain.errors import RecollectError
+from recollect.surfaces.metrics import CONTENT_TYPE
 from recollect.surfaces.rest.exchange import Answer, Exchange, answer
 from recollect.surfaces.rest.page import CONTENT_SECURITY_POLICY, render
 
@@ -40,7 +41,7 @@ async def readyz(ask: Exchange) -> Answer:
 async def metrics(ask: Exchange) -> Answer:
     """Counters for Prometheus."""
     ask.no_parameters()
-    return Answer(200, ask.service.metrics.render(), b"text/plain; version=0.0.4; charset=utf-8")
+    return Answer(200, ask.service.metrics.render(), CONTENT_TYPE.encode())
 
 
 async def docs(ask: Exchange) -> Answer:
