@@ -4,6 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+OPA    := $(VENV)/.opa
 # What `make run` needs is a part of what the tests need, so either stamp will do for it.
 RUN    := $(if $(wildcard $(READY)),$(READY),$(VENV)/.run)
 DATA   := $(or $(RECOLLECT_HOME),.recollect)
@@ -31,6 +32,11 @@ $(READY): requirements/dev.lock pyproject.toml | $(BIN)/python
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# A real OPA to compare with, built once; without Go, the tests that need it are skipped.
+$(OPA): tests/policies/real_opa.py | $(READY)
+	@$(BIN)/python -m tests.policies.real_opa
+	@touch $@
+
 run: $(RUN) ## Set up and start the service, with its data in this folder; stop it with Ctrl-C
 	@$(BIN)/recollect serve --home $(DATA) $(SERVE)
 
@@ -39,7 +45,7 @@ try: $(RUN) ## Store a memory, read it, and see its timeline, with or without a 
 	@$(BIN)/recollect --home $(DATA) get user/me/notes first && echo
 	@$(BIN)/recollect --home $(DATA) log user/me
 
-test: $(READY) ## Set everything up and run all the tests
+test: $(READY) $(OPA) ## Set everything up and run all the tests
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
 
 check: $(READY) ## Lint, types, layers, formatting
@@ -51,7 +57,7 @@ check: $(READY) ## Lint, types, layers, formatting
 bench: $(READY) ## Measure against peers in one run; a quick look: make bench BENCH="--quick"
 	@$(BIN)/python -m benchmarks $(BENCH)
 
-soak: $(READY) ## The tests with the large counts: crashes, races, images
+soak: $(READY) $(OPA) ## The tests with the large counts: crashes, races, images
 	@RECOLLECT_SOAK=1 $(BIN)/python -m pytest -m soak -o timeout=7200 --durations=0 $(SOAK)
 
 format: $(READY) ## Format the code and fix what can be fixed

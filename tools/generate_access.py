@@ -68,11 +68,13 @@ A caller needs the scope of a route, and a role that opens it. Both come with th
 - **Scopes** (`read`, `write`, `delete`, `admin`) say what a credential may be used for, whoever holds it.
 - **Roles** say what somebody may do. A `user` below is a caller without any of these roles. Other roles are told to
   policies and open nothing by themselves.
-- **own**: the policy decides memory by memory. The built-in one opens `user/<user_id>` and what lies below. Reading or
-  changing anything else is refused with 403; searches, listings and the log leave it out; the id of somebody else's
-  memory is not found.
-- Everything happens in the tenant of the credential. What is in another tenant is not there. Only API keys are managed
-  across tenants, by an operator.
+- **own**: the policy in force decides memory by memory. The built-in one opens `user/<user_id>` and what lies below.
+  Reading or changing anything else is refused with 403; searches, listings and the log leave it out; the id of
+  somebody else's memory is not found.
+- Everything happens in the tenant of the credential. What is in another tenant is not there. Only an operator reaches
+  beyond it: the API keys of every tenant, the settings, and with `service` the policy and the audit of the service.
+- An `admin` who reads memories may say why, in the header `X-Justification`, and with `as_user_id` see them as somebody
+  else would. Both are refused to everybody else with 403, and every such read is written down.
 
 {table}
 """

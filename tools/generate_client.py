@@ -13,10 +13,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 CLIENT = ROOT / "src/recollect_client"
+ORIGINS = ("_async.py", "_async_administration.py")
 ERRORS_OF_SERVICE = ROOT / "src/recollect/domain/errors.py"
 
 RENAMED = {
     "AsyncClient": "Client",
+    "AsyncAdministration": "Administration",
+    "_async_administration": "_sync_administration",
     "AsyncIterator": "Iterator",
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
@@ -24,10 +27,6 @@ RENAMED = {
     "aiter_bytes": "iter_bytes",
 }
 REWRITTEN = [
-    (
-        r"^\"\"\".*?\"\"\"",
-        '"""The client for code without an event loop; generated from `_async.py` by `make generate`."""',
-    ),
     (r"^import asyncio\n", ""),
     (r"await asyncio\.to_thread\(([\w.]+)\)", r"\1()"),
     (r"await asyncio\.sleep\(", "time.sleep("),
@@ -103,16 +102,18 @@ DRAWN = """    ├── ConnectionFailed             the server could not be re
 """
 
 
-def sync_client(source: str) -> str:
-    """The text of the synchronous client."""
+def sync_client(source: str, origin: str = "_async.py") -> str:
+    """The text of a module of the synchronous client, made from that of the asynchronous one."""
+    docstring = f'"""The client for code without an event loop; generated from `{origin}` by `make generate`."""'
+    source = re.sub(r"^\"\"\".*?\"\"\"", "", source, count=1, flags=re.DOTALL)
     for name, plain in RENAMED.items():
         source = re.sub(rf"\b{name}\b", plain, source)
     for pattern, replacement in REWRITTEN:
         source = re.sub(pattern, replacement, source, flags=re.MULTILINE | re.DOTALL)
-    left = re.findall(r"\w*(?:[Aa]sync|await)\w*", source.partition('"""\n')[2])
+    left = re.findall(r"\w*(?:[Aa]sync|await)\w*", source)
     if left:
         raise ValueError(f"no rule says what these become: {', '.join(left)}")
-    return source
+    return docstring + source
 
 
 def client_errors(source: str) -> str:
@@ -131,7 +132,10 @@ def generated() -> dict[Path, str]:
     """Every generated file of the client, with its text."""
     return {
         CLIENT / "errors.py": formatted(client_errors(ERRORS_OF_SERVICE.read_text())),
-        CLIENT / "_sync.py": formatted(sync_client((CLIENT / "_async.py").read_text())),
+        **{
+            CLIENT / origin.replace("async", "sync"): formatted(sync_client((CLIENT / origin).read_text(), origin))
+            for origin in ORIGINS
+        },
     }
 
 

@@ -1,4 +1,4 @@
-"""Writes `recollect/sync.py` from `recollect.service.memories`, so that the two APIs cannot drift apart.
+"""Writes `recollect/sync.py` from the use-cases in `recollect.service`, so that the two APIs cannot drift apart.
 
 Run by `make generate`; a test compares the file with what this would write.
 """
@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-SOURCE = ROOT / "src/recollect/service/memories.py"
+SOURCES = (("memories", "Memories"), ("administration", "Administration"))
 TARGET = ROOT / "src/recollect/sync.py"
 
-HEADER = '''"""Memories for code without an event loop; generated from `service/memories.py` by `make generate`.
+HEADER = '''"""Memories for code without an event loop; generated from the use-cases by `make generate`.
 
 The store underneath was opened `direct`: its coroutines never suspend, so each can be driven to its end
 on the caller's own thread.
@@ -31,11 +31,15 @@ from uuid import UUID
 from recollect.domain.callers import Caller
 from recollect.domain.queries import Archived, Order
 from recollect.domain.rows import Item
+from recollect.ports.policy import Explanation, Report
 from recollect.ports.store import Progress, Verification
+from recollect.service.audit import AuditPage
 from recollect.service.memories import Memories
+from recollect.service.policies import PolicyInForce, Simulation
 from recollect.service.tokens import NewToken, Token
 from recollect.service.transfer import ExportPage, Imported
-from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, PutOp, Sweep, Written
+from recollect.service.tuning import Tuned
+from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, IndexStatus, PutOp, Sweep, Written
 
 Result = TypeVar("Result")
 
@@ -64,6 +68,13 @@ class MemoriesSync:
     def for_caller(self, caller: Caller) -> MemoriesSync:
         """The same memories as this caller may see and change them; made from a credential at the door."""
         return MemoriesSync(self._memories.for_caller(caller))
+
+    def justified(self, why: str, *, as_user_id: str | None = None) -> MemoriesSync:
+        """The same memories for an administrator who says why; every read is written down with it.
+
+        With `as_user_id`, as that user would see them: without any roles, and to read only.
+        """
+        return MemoriesSync(self._memories.justified(why, as_user_id=as_user_id))
 '''
 FOOTER = """
     def __enter__(self) -> MemoriesSync:
@@ -78,10 +89,14 @@ FOOTER = """
 
 def generate() -> str:
     """The text of the generated module."""
-    tree = ast.parse(SOURCE.read_text())
-    memories = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Memories")
-    methods = [node for node in memories.body if isinstance(node, ast.AsyncFunctionDef) and node.name[0] != "_"]
+    methods = [node for module, name in SOURCES for node in _methods(module, name)]
     return HEADER + "".join(_method(node) for node in methods) + FOOTER
+
+
+def _methods(module: str, name: str) -> list[ast.AsyncFunctionDef]:
+    tree = ast.parse((ROOT / f"src/recollect/service/{module}.py").read_text())
+    found = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+    return [node for node in found.body if isinstance(node, ast.AsyncFunctionDef) and node.name[0] != "_"]
 
 
 def _method(node: ast.AsyncFunctionDef) -> str:

@@ -14,7 +14,10 @@ from typing import Any
 
 from recollect.backends.keyring import CommandMasterKeys, Envelope, FileMasterKeys
 from recollect.backends.memory import MemoryKeyStore, MemoryStore
-from recollect.backends.policy import BuiltinPolicy
+from recollect.backends.opa import OpaEngine
+from recollect.backends.policy import BuiltinEngine
+from recollect.backends.rego import RegoEngine, shipped_bundle
+from recollect.backends.rego.shipped import modules_in
 from recollect.backends.sqlite import SqliteKeyStore, SqliteOptions, SqliteStore, check_ours
 from recollect.config import Settings
 from recollect.domain.address import checked_tenant
@@ -32,10 +35,11 @@ from recollect.domain.identity import RANDOM_BYTES, uuid7
 from recollect.domain.instants import Instant
 from recollect.ports.clock import Clock, Ids
 from recollect.ports.keys import KeyStore, MasterKeys
+from recollect.ports.policy import Engine
 from recollect.ports.store import Store
-from recollect.service.guard import Guard
 from recollect.service.memories import Memories
-from recollect.service.workings import Rules, Workings
+from recollect.service.rules import Rules
+from recollect.service.workings import Workings
 from recollect.sync import MemoriesSync, drive
 
 IN_MEMORY = ":memory:"
@@ -68,7 +72,8 @@ def open(  # noqa: A001 - `recollect.open` reads like the built-in it resembles
 
     Use it as `async with recollect.open(path) as memories:` or `memories = await recollect.open(path)`.
     """
-    return Opening(lambda: _compose(path, tenant, actor, settings or Settings(), clock, ids, direct=False))
+    chosen = settings or Settings()
+    return Opening(lambda: _compose(path, tenant, actor, chosen, clock, ids, direct=False), chosen)
 
 
 def open_sync(
@@ -84,21 +89,31 @@ def open_sync(
 
     A read is a direct read on the caller's own thread; the object may be shared by threads.
     """
-    memories = _compose(path, tenant, actor, settings or Settings(), clock, ids, direct=True)
-    drive(memories.finish_erasures())
+    chosen = settings or Settings()
+    memories = _compose(path, tenant, actor, chosen, clock, ids, direct=True)
+    try:
+        drive(prepare(memories.workings, chosen))
+    except BaseException:
+        drive(memories.close())
+        raise
     return MemoriesSync(memories)
 
 
 class Opening:
     """A store about to be opened: to be awaited, or entered with `async with`."""
 
-    def __init__(self, compose: Callable[[], Memories]) -> None:
+    def __init__(self, compose: Callable[[], Memories], settings: Settings) -> None:
         self._compose = compose
+        self._settings = settings
         self._memories: Memories | None = None
 
     async def _opened(self) -> Memories:
         memories = await asyncio.get_running_loop().run_in_executor(None, self._compose)
-        await memories.finish_erasures()
+        try:
+            await prepare(memories.workings, self._settings)
+        except BaseException:
+            await memories.close()
+            raise
         self._memories = memories
         return memories
 
@@ -157,9 +172,51 @@ def compose(
         store: Store = MemoryStore(clock=clock, ids=ids, sealer=keyring, direct=direct)
     else:
         store, keyring = _open_folder(Path(path), settings, clock, ids, direct=direct)
-    guard = Guard(BuiltinPolicy(settings.filterable_attributes))
-    rules = Rules(settings.max_depth, settings.retention())
-    return Workings.over(store, keyring, clock=clock, ids=ids, guard=guard, rules=rules)
+    engine = _engine(settings, clock, direct=direct)
+    return Workings.over(store, keyring, clock=clock, ids=ids, engine=engine, rules=rules_of(settings))
+
+
+def rules_of(settings: Settings) -> Rules:
+    """What of the settings may change while everything is open."""
+    return Rules(
+        settings.max_depth,
+        settings.retention(),
+        settings.tenant_policies,
+        settings.require_justification,
+        settings.sweep_seconds,
+        settings.index_seconds,
+        settings.index_batch,
+    )
+
+
+def facts_of(settings: Settings) -> dict[str, Any]:
+    """What of the settings policies may know."""
+    return {"filterable_attributes": list(settings.filterable_attributes)}
+
+
+async def prepare(workings: Workings, settings: Settings) -> None:
+    """Carry through what was interrupted, and put the policies of the settings' directory in force."""
+    by = local_caller("default", "service")
+    await Memories(workings, by).finish_erasures()
+    await workings.tuning.follow()
+    if settings.policy_dir is not None:
+        await follow_policies(workings, Path(settings.policy_dir))
+
+
+async def follow_policies(workings: Workings, folder: Path) -> bool:
+    """Put what the directory holds in force, unless that was done before; True if it was now."""
+    modules = await workings.store.aside(lambda: modules_in(folder))
+    return await workings.policies.follow(local_caller("default", "policy directory"), modules)
+
+
+def _engine(settings: Settings, clock: Clock, *, direct: bool) -> Engine:
+    facts = facts_of(settings)
+    if settings.policy_engine == "builtin":
+        return BuiltinEngine(settings.filterable_attributes)
+    if settings.policy_engine == "opa":
+        token = None if settings.opa_token is None else settings.opa_token.reveal()
+        return OpaEngine(settings.opa_url or "", token=token, seconds=settings.opa_seconds, clock=clock, direct=direct)
+    return RegoEngine(shipped_bundle(), clock=clock, processes=settings.policy_processes, facts=facts, direct=direct)
 
 
 def _compose(

@@ -22,12 +22,11 @@ import uvicorn
 import uvloop
 
 from recollect.backends.jwt import JwtOptions, JwtVerifier, jwt_verifier
-from recollect.backends.policy import BuiltinPolicy
 from recollect.config import Settings
 from recollect.config.sources import FILE, Loaded, Watch, changed, load
 from recollect.domain.callers import Role, local_caller
-from recollect.domain.errors import InvalidSetting, RecollectError
-from recollect.main import compose, write_private
+from recollect.domain.errors import InvalidInput, InvalidSetting, RecollectError
+from recollect.main import compose, facts_of, follow_policies, prepare, rules_of, write_private
 from recollect.ports.clock import Clock
 from recollect.service.identity import Identity
 from recollect.service.memories import Memories
@@ -39,6 +38,8 @@ from recollect.surfaces.rest.app import make_app
 from recollect.surfaces.rest.connections import BoundedConnection
 from recollect.surfaces.rest.service import Service
 from recollect.surfaces.telemetry import Telemetry
+from recollect.workers.indexer import Indexer
+from recollect.workers.rounds import Rounds
 from recollect.workers.sweeper import Sweeper
 
 log = logging.getLogger("recollect.server")
@@ -47,6 +48,8 @@ SERVER_FILE = "server.json"
 ADMIN = "admin"
 PORTS_TRIED = 50
 _WATCH_SECONDS = 1.0
+_INDEX_SECONDS = 2.0
+"""How soon a change of policy is noticed by the worker that extracts anew."""
 _BACKLOG = 2_048
 
 
@@ -185,30 +188,40 @@ async def _run(
     memories = Memories(workings, local_caller("default", "service"))
     verifier: JwtVerifier | None = None
     try:
-        await memories.finish_erasures()
+        await prepare(workings, settings)
+        warming = asyncio.create_task(workings.policies.warm_up())
         admin_key = await _first_start(home, workings)
         verifier = _verifier(settings, workings.clock)
         identity = Identity(workings.tokens, verifier)
-        service = Service(memories, workings.store, workings.guard, identity, settings, Metrics(), Telemetry(), home)
+        metrics = Metrics()
+        metrics.follow_policy(workings.policies.counts)
+        service = Service(memories, workings.store, workings.guard, identity, settings, metrics, Telemetry(), home)
         server = _Server(_uvicorn(service, settings), service)
-        sweeper = _sweeper(workings, service)
-        watching = [asyncio.create_task(_follow_settings(reload, service, workings))]
-        sweeping = asyncio.create_task(sweeper.run())
+        workers = _workers(workings, service)
+        watching = [
+            asyncio.create_task(_follow_settings(reload, service, workings)),
+            asyncio.create_task(_follow_tuning(workings)),
+        ]
+        if settings.policy_dir is not None:
+            watching.append(asyncio.create_task(_follow_directory(workings, Path(settings.policy_dir))))
+        working = [asyncio.create_task(worker.run()) for worker in workers]
         _handle_signals(loop, server, reload)
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         try:
             started = await _started(server, serving, listening, settings, home, admin_key)
             watching.append(asyncio.create_task(_be_found(started)))
+            await warming
             await asyncio.sleep(0)  # so that the note is there before anybody hears of the service
             if announce is not None:
                 announce(started)
             event(log, logging.INFO, "server.ready", url=started.url, home=str(home), pid=os.getpid())
             await serving
         finally:
-            sweeper.stop()
+            for worker in workers:
+                worker.stop()
             for task in watching:
                 task.cancel()
-            await asyncio.gather(sweeping, *watching, return_exceptions=True)
+            await asyncio.gather(*working, *watching, return_exceptions=True)
             _forget_server(home)
     finally:
         await memories.close()
@@ -253,14 +266,23 @@ def _uvicorn(service: Service, settings: Settings) -> uvicorn.Config:
     )
 
 
-def _sweeper(workings: Workings, service: Service) -> Sweeper:
-    return Sweeper(
+def _workers(workings: Workings, service: Service) -> tuple[Rounds, ...]:
+    rules, holder = workings.rules, f"{os.getpid()}-{secrets.token_hex(4)}"
+    sweeper = Sweeper(
         workings.store,
-        workings.rules,
-        holder=f"{os.getpid()}-{secrets.token_hex(4)}",
-        seconds=lambda: service.settings.sweep_seconds,
+        rules,
+        holder=holder,
+        seconds=lambda: rules.sweep_seconds,
         report=service.metrics.swept,
     )
+    indexer = Indexer(
+        workings.store,
+        workings.extractor,
+        workings.decisions,
+        holder=holder,
+        seconds=lambda: min(rules.index_seconds, _INDEX_SECONDS),
+    )
+    return sweeper, indexer
 
 
 def _handle_signals(loop: asyncio.AbstractEventLoop, server: _Server, reload: Reload) -> None:
@@ -279,11 +301,54 @@ async def _follow_settings(reload: Reload, service: Service, workings: Workings)
         await asyncio.sleep(_WATCH_SECONDS)
         settings = reload.again() if reload.due() else None
         if settings is not None:
-            workings.rules.max_depth = settings.max_depth
-            workings.rules.retention = settings.retention()
-            workings.guard.policy = BuiltinPolicy(settings.filterable_attributes)
+            await workings.tuning.follow(rules_of(settings))
+            await workings.policies.configure(facts_of(settings))
             service.apply(settings)
             set_level(settings.log_level)
+
+
+async def _follow_tuning(workings: Workings) -> None:
+    """Follow what operators change at run time, in whichever process they do it."""
+    seen: object = None
+    while True:
+        await asyncio.sleep(_WATCH_SECONDS)
+        stamp = workings.store.stamp()
+        if stamp == seen:
+            continue
+        try:
+            await workings.tuning.follow()
+            seen = stamp
+        except RecollectError as problem:
+            event(log, logging.WARNING, "tuning.failed", code=problem.code)
+
+
+async def _follow_directory(workings: Workings, folder: Path) -> None:
+    """Put what the directory of policies holds in force, whenever it changed; what is refused changes nothing."""
+    seen: object = None  # it may have changed since it was first followed
+    while True:
+        await asyncio.sleep(_WATCH_SECONDS)
+        found = _look_into(folder)
+        if found == seen:
+            continue
+        try:
+            if await follow_policies(workings, folder):
+                event(log, logging.INFO, "policy.followed", folder=str(folder))
+            seen = found
+        except InvalidInput as problem:
+            seen = found
+            event(log, logging.ERROR, "policy.refused", folder=str(folder), reason=problem.message)
+        except RecollectError as problem:
+            event(log, logging.ERROR, "policy.not_followed", folder=str(folder), reason=problem.message)
+
+
+def _look_into(folder: Path) -> frozenset[tuple[str, int, int]]:
+    """What tells that something in a directory changed."""
+    found = set()
+    for path in folder.rglob("*.rego"):
+        with contextlib.suppress(OSError):
+            stat = path.stat()
+            found.add((str(path), stat.st_mtime_ns, stat.st_size))
+    return frozenset(found)
 
 
 async def _first_start(home: Path, workings: Workings) -> str | None:

@@ -1,4 +1,4 @@
-"""Memories for code without an event loop; generated from `service/memories.py` by `make generate`.
+"""Memories for code without an event loop; generated from the use-cases by `make generate`.
 
 The store underneath was opened `direct`: its coroutines never suspend, so each can be driven to its end
 on the caller's own thread.
@@ -16,11 +16,15 @@ from uuid import UUID
 from recollect.domain.callers import Caller
 from recollect.domain.queries import Archived, Order
 from recollect.domain.rows import Item
+from recollect.ports.policy import Explanation, Report
 from recollect.ports.store import Progress, Verification
+from recollect.service.audit import AuditPage
 from recollect.service.memories import Memories
+from recollect.service.policies import PolicyInForce, Simulation
 from recollect.service.tokens import NewToken, Token
 from recollect.service.transfer import ExportPage, Imported
-from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, PutOp, Sweep, Written
+from recollect.service.tuning import Tuned
+from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, IndexStatus, PutOp, Sweep, Written
 
 Result = TypeVar("Result")
 
@@ -49,6 +53,13 @@ class MemoriesSync:
     def for_caller(self, caller: Caller) -> MemoriesSync:
         """The same memories as this caller may see and change them; made from a credential at the door."""
         return MemoriesSync(self._memories.for_caller(caller))
+
+    def justified(self, why: str, *, as_user_id: str | None = None) -> MemoriesSync:
+        """The same memories for an administrator who says why; every read is written down with it.
+
+        With `as_user_id`, as that user would see them: without any roles, and to read only.
+        """
+        return MemoriesSync(self._memories.justified(why, as_user_id=as_user_id))
 
     def whoami(self) -> Caller:
         """In whose name this is."""
@@ -217,6 +228,10 @@ class MemoriesSync:
         """Check that nothing was altered, removed, swapped or cut off, in the log or in what it tells of."""
         return drive(self._memories.verify(head=head, progress=progress))
 
+    def close(self) -> None:
+        """Finish what was acknowledged and close everything."""
+        return drive(self._memories.close())
+
     def erase(self, subject: str) -> ErasureReceipt:
         """Make everything of a subject (`user:<id>`) unreadable for good, in every version, copy and backup."""
         return drive(self._memories.erase(subject))
@@ -281,9 +296,84 @@ class MemoriesSync:
         """Take over a page of an export; what is here already is skipped."""
         return drive(self._memories.import_page(source, entries))
 
-    def close(self) -> None:
-        """Finish what was acknowledged and close everything."""
-        return drive(self._memories.close())
+    def show_policy(self, *, service: bool = False) -> PolicyInForce:
+        """The policy in force in the tenant, or that of the service, and the versions before it."""
+        return drive(self._memories.show_policy(service=service))
+
+    def check_policy(self, modules: Mapping[str, str]) -> Report:
+        """What there is to say against a bundle of Rego modules, without putting it in force."""
+        return drive(self._memories.check_policy(modules))
+
+    def push_policy(self, modules: Mapping[str, str], *, note: str = "", service: bool = False) -> PolicyInForce:
+        """Put a bundle in force, once its tests pass and it denies what every policy must; else all stays as it is."""
+        return drive(self._memories.push_policy(modules, note=note, service=service))
+
+    def rollback_policy(self, number: int | None = None, *, service: bool = False) -> PolicyInForce:
+        """Put an earlier version in force again: the one before, or the one named; 0 is the policy of the service."""
+        return drive(self._memories.rollback_policy(number, service=service))
+
+    def explain_policy(
+        self,
+        action: str,
+        namespace: Sequence[str],
+        key: str = "",
+        *,
+        user_id: str,
+        client_id: str = "",
+        roles: Iterable[str] = (),
+        claims: Mapping[str, Any] | None = None,
+        value: Mapping[str, Any] | None = None,
+        filter: Mapping[str, Any] | None = None,
+        modules: Mapping[str, str] | None = None,
+    ) -> Explanation:
+        """Why such a caller may or may not read, write or delete a memory, or what of a `search` they would see.
+
+        With `modules`, as that bundle would decide.
+        """
+        return drive(
+            self._memories.explain_policy(
+                action,
+                namespace,
+                key,
+                user_id=user_id,
+                client_id=client_id,
+                roles=roles,
+                claims=claims,
+                value=value,
+                filter=filter,
+                modules=modules,
+            )
+        )
+
+    def simulate_policy(self, modules: Mapping[str, str]) -> Simulation:
+        """Which of the decisions that were asked for lately a bundle would change, before it is put in force."""
+        return drive(self._memories.simulate_policy(modules))
+
+    def list_audit(
+        self, *, action: str | None = None, limit: int = 50, cursor: str | None = None, service: bool = False
+    ) -> AuditPage:
+        """What administrators did, newest first; with `service`, what concerns the service itself."""
+        return drive(self._memories.list_audit(action=action, limit=limit, cursor=cursor, service=service))
+
+    def force_delete(self, item_id: UUID, *, justification: str) -> Written:
+        """Delete a memory by the id of its live version, whoever's it is; that, and why, is written down."""
+        return drive(self._memories.force_delete(item_id, justification=justification))
+
+    def index_status(self) -> IndexStatus:
+        """What is still to be indexed, and how far attributes were brought up to date with the policy."""
+        return drive(self._memories.index_status())
+
+    def trigger_index(self) -> IndexStatus:
+        """Index and extract what is due now, instead of waiting for the next round."""
+        return drive(self._memories.trigger_index())
+
+    def show_settings(self) -> Tuned:
+        """The settings that can be changed at run time, and which of them were."""
+        return drive(self._memories.show_settings())
+
+    def change_settings(self, settings: Mapping[str, float | None]) -> Tuned:
+        """Change settings at run time, in every process; None takes a change back."""
+        return drive(self._memories.change_settings(settings))
 
     def __enter__(self) -> MemoriesSync:
         return self

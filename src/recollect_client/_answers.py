@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
+from uuid import UUID
 
 import httpx
 import msgspec
@@ -15,7 +16,7 @@ from recollect_client import errors
 from recollect_client._requests import Call
 from recollect_client._shapes import Batch
 from recollect_client.errors import BadAnswer, ConnectionFailed, RecollectError
-from recollect_client.models import Written
+from recollect_client.models import Caller, Written
 
 TRANSIENT = frozenset({429, 502, 503, 504})
 """Statuses that say the same request may succeed later, whoever gave them."""
@@ -72,6 +73,18 @@ def decoded(answer: Answer, shape: type[Shape]) -> Shape:
 def one_written(answer: Answer, call: Call) -> Written:
     """The confirmation of a write."""
     return _marked(decoded(answer, Written), answer, call)
+
+
+def one_deleted(answer: Answer, item_id: UUID) -> Written:
+    """The confirmation of a deletion by id; of what it was, only the id is known where nothing more is told."""
+    if answer.body:
+        return decoded(answer, Written)
+    return Written(kind="delete", namespace=(), key="", revision=0, id=item_id)
+
+
+def seen_as(who: Caller, user_id: str) -> Caller:
+    """A user in whose place an administrator reads: without any roles."""
+    return msgspec.structs.replace(who, user_id=user_id, roles=frozenset(), scopes=frozenset({"read"}))
 
 
 def all_written(answer: Answer, call: Call, count: int) -> list[Written]:

@@ -17,6 +17,7 @@ import msgspec
 
 from recollect_client.errors import (
     InvalidAttributes,
+    InvalidBundle,
     InvalidCaller,
     InvalidCommit,
     InvalidExpiry,
@@ -26,12 +27,31 @@ from recollect_client.errors import (
     InvalidNamespace,
     InvalidQuery,
     InvalidRequest,
+    InvalidSetting,
     InvalidValue,
 )
 from recollect_client.models import DeleteOp, PutOp
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Justification:
+    """Why an administrator reads what may not be theirs, and as whom."""
+
+    why: str
+    as_user_id: str | None = None
+
+    @staticmethod
+    def checked(why: object, as_user_id: object = None) -> Justification:
+        """One that arrives as it was meant: a header has one line."""
+        text = _text(why, "a justification", InvalidRequest).strip()
+        if not text or any(character < " " or character == "\x7f" for character in text):
+            raise InvalidRequest("a justification is one line of text that says why")
+        if as_user_id is not None:
+            as_user_id = _text(as_user_id, "a user_id", InvalidCaller)
+        return Justification(text, as_user_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,29 +71,47 @@ class Call:
     """True when the work grows with the store, so that an ordinary time limit says nothing."""
     repeatable: bool = True
     """False when a second attempt would do it twice."""
+    justification: Justification | None = None
+    """Why it is asked, where that is to be said."""
 
     @property
-    def headers(self) -> dict[str, str]:
+    def headers(self) -> dict[bytes, bytes]:
         """What this request adds to the headers of all."""
-        headers = {} if self.body is None else {"Content-Type": "application/json"}
+        headers = {} if self.body is None else {b"Content-Type": b"application/json"}
         if self.idempotency_key is not None:
-            headers["Idempotency-Key"] = self.idempotency_key
+            headers[b"Idempotency-Key"] = self.idempotency_key.encode()
+        if self.justification is not None:
+            headers[b"X-Justification"] = self.justification.why.encode()
         return headers
 
+    @property
+    def as_user_id(self) -> str | None:
+        """In whose place it is asked."""
+        return None if self.justification is None else self.justification.as_user_id
 
-def read(path: str, query: Iterable[tuple[str, object]] = (), *, held: float = 0.0, slow: bool = False) -> Call:
+
+def read(
+    path: str,
+    query: Iterable[tuple[str, object]] = (),
+    *,
+    held: float = 0.0,
+    slow: bool = False,
+    justified: Justification | None = None,
+) -> Call:
     """A question; parameters that are None are left out."""
-    pairs = [(name, _parameter(value)) for name, value in query if value is not None]
+    as_user = [] if justified is None else [("as_user_id", justified.as_user_id)]
+    pairs = [(name, _parameter(value)) for name, value in (*query, *as_user) if value is not None]
     try:
         text = urlencode(pairs, quote_via=quote, safe="")
     except UnicodeEncodeError:
         raise InvalidQuery("text with a lone surrogate is not valid Unicode and cannot be sent") from None
-    return Call("GET", f"{path}?{text}" if text else path, held=held, slow=slow)
+    return Call("GET", f"{path}?{text}" if text else path, held=held, slow=slow, justification=justified)
 
 
-def ask(path: str, fields: Mapping[str, object], *, slow: bool = False) -> Call:
+def ask(path: str, fields: Mapping[str, object], *, slow: bool = False, justified: Justification | None = None) -> Call:
     """A question with a body; fields that are None are left out."""
-    return Call("POST", path, _body(fields), slow=slow)
+    as_user = {} if justified is None else {"as_user_id": justified.as_user_id}
+    return Call("POST", path, _body({**fields, **as_user}), slow=slow, justification=justified)
 
 
 def write(
@@ -91,6 +129,23 @@ def write(
     return Call(method, path, body, str(uuid4()) if ours else _idempotency_key(key), ours, 0.0, slow, repeatable)
 
 
+def change(method: str, path: str, settings: Mapping[str, float | None]) -> Call:
+    """A change of settings by name; None is said, because it takes a change back."""
+    if not isinstance(settings, Mapping):
+        raise InvalidSetting(f"settings are an object of names and numbers, not {type(settings).__name__}")
+    _exact(dict(settings), "settings", InvalidSetting)
+    return Call(method, path, _encode(dict(settings)), str(uuid4()), key_is_ours=True)
+
+
+def force_delete(item_id: UUID, justification: str) -> Call:
+    """The deletion of a memory by its id, and why."""
+    if not isinstance(item_id, UUID):
+        raise InvalidQuery(f"an id is a UUID, not {type(item_id).__name__}")
+    why = Justification.checked(justification)
+    # Not repeated when the answer was lost: the memory would then be missing, as if there had been none.
+    return Call("DELETE", f"/admin/v1/memories/{item_id}", repeatable=False, justification=why)
+
+
 def events(
     namespace_prefix: Sequence[str],
     after: str | None,
@@ -99,6 +154,7 @@ def events(
     until: datetime | None,
     limit: int,
     wait: float,
+    justified: Justification | None = None,
 ) -> Call:
     """The question for a page of the log."""
     held = seconds_held(wait)
@@ -111,7 +167,7 @@ def events(
         ("limit", limit),
         ("wait", held or None),
     ]
-    return read("/v1/memories/events", query, held=held)
+    return read("/v1/memories/events", query, held=held, justified=justified)
 
 
 # -- the parts of a request
@@ -211,6 +267,30 @@ def filter_asked(given: Mapping[str, Any] | None) -> msgspec.Raw | None:
 def entries_given(entries: Sequence[dict[str, Any]]) -> msgspec.Raw | None:
     """Entries of an export, to be imported."""
     return _exact(list(entries), "entries", InvalidRequest)
+
+
+def claims_given(claims: Mapping[str, Any] | None) -> msgspec.Raw | None:
+    """The claims that a caller is supposed to have."""
+    return _exact(claims, "claims", InvalidCaller)
+
+
+def value_given(value: Mapping[str, Any] | None) -> msgspec.Raw | None:
+    """The value that is supposed to be written."""
+    return _exact(value, "value", InvalidValue)
+
+
+def modules_given(modules: Mapping[str, str]) -> msgspec.Raw | None:
+    """The modules of a policy, by name."""
+    if not isinstance(modules, Mapping):
+        raise InvalidBundle(f"a bundle is an object of modules and their texts, not {type(modules).__name__}")
+    return _exact(dict(modules), "bundle", InvalidBundle)
+
+
+def switch(name: str, on: bool) -> list[tuple[str, object]]:
+    """A parameter that is there or not."""
+    if not isinstance(on, bool):
+        raise InvalidQuery(f"{name} is true or false, not {on!r}")
+    return [(name, "true")] if on else []
 
 
 def moment(given: datetime | None) -> str | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import ssl
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 from uuid import UUID
@@ -18,30 +18,28 @@ from recollect_client import _answers as answers
 from recollect_client import _requests as requests
 from recollect_client._answers import Answer
 from recollect_client._files import Download, Progress
-from recollect_client._requests import Call
+from recollect_client._requests import Call, Justification
 from recollect_client._retries import Limits, Silence, Tries
 from recollect_client._settings import address_of_server, headers_of_caller, trusted
-from recollect_client._shapes import Head, History, ImportedSoFar, Namespaces, Rotated, Tokens
-from recollect_client.errors import InvalidQuery, NotFound, RecollectError, StoreClosed
+from recollect_client._shapes import Head, History, Namespaces
+from recollect_client._sync_administration import Administration
+from recollect_client.errors import Forbidden, InvalidQuery, NotFound, RecollectError, StoreClosed
 from recollect_client.models import (
     Caller,
     DeleteOp,
-    ErasureReceipt,
     Event,
     Events,
-    ExportPage,
     Found,
-    Imported,
     Item,
-    NewToken,
     PutOp,
-    Token,
     Verification,
     Written,
 )
 
+_WHOAMI = "/v1/whoami"
 
-class Client:
+
+class Client(Administration):
     """The memories of the tenant that a token belongs to, on a server.
 
     Without `url` and `token`, the environment says them: RECOLLECT_URL and RECOLLECT_TOKEN. One attempt may
@@ -64,6 +62,19 @@ class Client:
         self._http = httpx.Client(
             headers=headers, verify=trusted(self._url, verify), trust_env=False, follow_redirects=False
         )
+        self._justification: Justification | None = None
+
+    def justified(self, why: str, *, as_user_id: str | None = None) -> Client:
+        """The same memories for an administrator who says why; every read is written down with it.
+
+        With `as_user_id`, as that user would see them: without any roles, and to read only. It shares the
+        connections to the server: closing one closes both.
+        """
+        if self._as_user_id is not None:
+            raise _read_only()
+        view = copy.copy(self)
+        view._justification = Justification.checked(why, as_user_id)
+        return view
 
     # -- writing
 
@@ -138,13 +149,14 @@ class Client:
     ) -> Item | None:
         """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept."""
         query = [*requests.address(namespace, key), ("as_of", requests.moment(as_of)), ("archived", archived)]
-        return self._item(requests.read("/v1/memories", query))
+        return self._item(requests.read("/v1/memories", query, justified=self._justification))
 
     def get_by_id(self, item_id: UUID) -> Item | None:
         """The version of an item with this id, live or not; None when there is none in this tenant."""
         if not isinstance(item_id, UUID):
             raise InvalidQuery(f"an id is a UUID, not {type(item_id).__name__}")
-        return self._item(requests.read(f"/v1/memories/{requests.in_path(item_id)}"))
+        path = f"/v1/memories/{requests.in_path(item_id)}"
+        return self._item(requests.read(path, justified=self._justification))
 
     def search(
         self,
@@ -175,7 +187,8 @@ class Client:
             "as_of": requests.moment(as_of),
             "archived": archived,
         }
-        return answers.decoded(self._send(requests.ask("/v1/memories/search", fields)), Found)
+        call = requests.ask("/v1/memories/search", fields, justified=self._justification)
+        return answers.decoded(self._send(call), Found)
 
     def list_namespaces(
         self,
@@ -196,7 +209,7 @@ class Client:
             ("offset", offset),
             ("archived", archived),
         ]
-        call = requests.read("/v1/memories/namespaces", query)
+        call = requests.read("/v1/memories/namespaces", query, justified=self._justification)
         return answers.decoded(self._send(call), Namespaces).namespaces
 
     def history(
@@ -204,7 +217,8 @@ class Client:
     ) -> list[Item]:
         """Every kept version of a key, newest first, with when and why each ended."""
         query = [*requests.address(namespace, key), ("limit", limit), ("before_revision", before_revision)]
-        return answers.decoded(self._send(requests.read("/v1/memories/history", query)), History).versions
+        call = requests.read("/v1/memories/history", query, justified=self._justification)
+        return answers.decoded(self._send(call), History).versions
 
     # -- the log
 
@@ -223,7 +237,7 @@ class Client:
 
         With `wait`, an empty answer is held back until something happens or so many seconds have passed.
         """
-        call = requests.events(namespace_prefix, after, kinds, since, until, limit, wait)
+        call = requests.events(namespace_prefix, after, kinds, since, until, limit, wait, self._justification)
         return answers.decoded(self._send(call), Events)
 
     def follow(
@@ -245,7 +259,7 @@ class Client:
             raise InvalidQuery(f"a follower waits from 0.1 to 60 seconds, not {wait!r}")
         silence = Silence(patience)
         while True:
-            call = requests.events(place, after, sought or None, None, None, 200, wait)
+            call = requests.events(place, after, sought or None, None, None, 200, wait, self._justification)
             try:
                 seconds = silence.seconds(self._limits, call, time.monotonic())
                 page = answers.decoded(self._attempt(call, seconds), Events)
@@ -274,82 +288,13 @@ class Client:
             progress(verification.events, verification.events)
         return verification
 
-    # -- forgetting and keeping
-
-    def erase(self, subject: str) -> ErasureReceipt:
-        """Make everything of a subject (`user:<id>`) unreadable for good, in every version, copy and backup."""
-        call = requests.write("POST", "/admin/v1/erase", {"subject": subject}, slow=True)
-        return answers.decoded(self._send(call), ErasureReceipt)
-
-    def sweep(self, *, batch: int = 100) -> dict[str, int]:
-        """Expire, evict, tombstone, purge and trim what is due, in batches, and say how much."""
-        call = requests.write("POST", "/admin/v1/sweep", {"batch": batch}, slow=True)
-        return answers.decoded(self._send(call), dict[str, int])
-
-    def rotate_keys(self) -> int:
-        """Wrap every data key with a new master key; values stay as they are. Returns how many keys changed."""
-        call = requests.write("POST", "/admin/v1/keys/rotate", slow=True)
-        return answers.decoded(self._send(call), Rotated).rotated
-
-    def backup(self, target: str | Path, *, progress: Progress | None = None) -> None:
-        """Write a consistent copy of the data to a new file. Keys are not in it: keep those apart."""
-        download = Download(target, progress)
-        self._send(requests.read("/admin/v1/backup", slow=True), download)
-
-    def export_page(self, cursor: str | None = None, *, limit: int = 500) -> ExportPage:
-        """The next part of everything the tenant has; continue with its `cursor` until there is none."""
-        call = requests.read("/admin/v1/export", [("cursor", cursor), ("limit", limit)], slow=True)
-        return answers.decoded(self._send(call), ExportPage)
-
-    def import_progress(self, source: str) -> int:
-        """How far a source has been imported; 0 when nothing came yet."""
-        call = requests.read("/admin/v1/import", [("source", source)])
-        return answers.decoded(self._send(call), ImportedSoFar).sequence
-
-    def import_page(self, source: str, entries: Sequence[dict[str, Any]]) -> Imported:
-        """Take over entries of an export; those that came before are skipped."""
-        fields = {"source": source, "entries": requests.entries_given(entries)}
-        return answers.decoded(self._send(requests.write("POST", "/admin/v1/import", fields, slow=True)), Imported)
-
     # -- who may do what
 
     def whoami(self) -> Caller:
         """Who the server takes the holder of the token for."""
-        return answers.decoded(self._send(requests.read("/v1/whoami")), Caller)
-
-    def create_token(
-        self,
-        user_id: str,
-        *,
-        client_id: str = "",
-        name: str = "",
-        roles: Iterable[str] = (),
-        scopes: Iterable[str] | None = None,
-        expires_at: datetime | None = None,
-        tenant: str | None = None,
-    ) -> NewToken:
-        """Make an API key that stands for a user. Its secret is shown this once."""
-        fields = {
-            "user_id": user_id,
-            "client_id": client_id or None,
-            "name": name or None,
-            "roles": requests.roles_given(roles, "roles"),
-            "scopes": requests.roles_given(scopes, "scopes"),
-            "expires_at": requests.moment(expires_at),
-            "tenant": tenant,
-        }
-        # Not repeated when the answer was lost: a second key would be made, and the first stay behind unknown.
-        call = requests.write("POST", "/admin/v1/tokens", fields, repeatable=False)
-        return answers.decoded(self._send(call), NewToken)
-
-    def list_tokens(self, *, tenant: str | None = None) -> list[Token]:
-        """The API keys of the tenant, without their secrets."""
-        return answers.decoded(self._send(requests.read("/admin/v1/tokens", [("tenant", tenant)])), Tokens).tokens
-
-    def revoke_token(self, token_id: str) -> Token:
-        """Refuse an API key from now on."""
-        call = requests.write("DELETE", f"/admin/v1/tokens/{requests.in_path(token_id)}")
-        return answers.decoded(self._send(call), Token)
+        who = answers.decoded(self._send(requests.read(_WHOAMI)), Caller)
+        as_user_id = self._as_user_id
+        return who if as_user_id is None else answers.seen_as(who, as_user_id)
 
     # -- opening and closing
 
@@ -370,6 +315,10 @@ class Client:
 
     # -- inner
 
+    @property
+    def _as_user_id(self) -> str | None:
+        return None if self._justification is None else self._justification.as_user_id
+
     def _item(self, call: Call) -> Item | None:
         try:
             return answers.decoded(self._send(call), Item)
@@ -380,6 +329,8 @@ class Client:
 
     def _send(self, call: Call, download: Download | None = None) -> Answer:
         """Send a request until it is answered, as often and as long as the limits allow."""
+        if call.as_user_id != self._as_user_id and call.target != _WHOAMI:
+            raise _read_only()  # the server would take it for the administrator's own
         tries = Tries(self._limits, call, time.monotonic())
         while True:
             try:
@@ -421,3 +372,7 @@ class Client:
         except BaseException:
             download.drop()
             raise
+
+
+def _read_only() -> Forbidden:
+    return Forbidden("access denied", details={"reason": "in another user's place, memories can be read, and no more"})

@@ -260,3 +260,175 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     scopes: frozenset[str] = frozenset()
     credential: str = ""
     """By which key or token they were recognised; it is no secret."""
+
+
+class PolicyVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """One policy that was in force once, or is."""
+
+    number: int
+    """Counted from 1; 0 stands for the policy of the service, which is the built-in one unless it has its own."""
+    digest: str
+    source: str
+    note: str
+    by: str
+    at: Moment | None = None
+
+
+class PolicyInForce(msgspec.Struct, frozen=True, kw_only=True):
+    """The policy in force, with its texts, and the versions that can be gone back to."""
+
+    version: PolicyVersion
+    modules: dict[str, str]
+    packages: tuple[str, ...]
+    """Those that it has itself; the built-in ones stand in for the others."""
+    versions: tuple[PolicyVersion, ...]
+
+    def __hash__(self) -> int:
+        return hash((self.version.number, self.version.digest))
+
+
+class PolicyProblem(msgspec.Struct, frozen=True):
+    """Why a bundle is refused, and where in it."""
+
+    message: str
+    module: str = ""
+    line: int = 0
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One test of a bundle, or one question to which every bundle must say no."""
+
+    name: str
+    passed: bool
+    note: str = ""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found in a bundle before it may decide anything."""
+
+    sound: bool
+    """True when it may be put in force."""
+    problems: tuple[PolicyProblem, ...]
+    checks: tuple[Check, ...]
+    packages: tuple[str, ...]
+    """Those that the bundle itself has; the built-in ones stand in for the others."""
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """Whether something may be done, and why not."""
+
+    allow: bool
+    reason: str = ""
+
+
+class Narrowed(msgspec.Struct, frozen=True):
+    """The part of a search that the caller may see: below this prefix, and matching this filter."""
+
+    prefix: tuple[str, ...] = msgspec.field(name="namespace_prefix")
+    filter: dict[str, Any] = {}
+
+    def __hash__(self) -> int:
+        return hash(self.prefix)
+
+
+class Clause(msgspec.Struct, frozen=True, kw_only=True):
+    """One clause of the rule that decides: whether it held, and what in it did not."""
+
+    module: str
+    line: int
+    title: str
+    held: bool
+    failed: str = ""
+    """The first expression that did not hold."""
+    failed_line: int = 0
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """Why the policy says what it says."""
+
+    package: str
+    rule: str
+    """The rule that was asked, by its full name."""
+    decision: Decision | None = None
+    narrowed: Narrowed | None = None
+    clauses: tuple[Clause, ...] = ()
+    input: dict[str, Any] = {}
+    """What the rule was told."""
+
+    def __hash__(self) -> int:
+        return hash((self.rule, self.decision, self.clauses))
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision that would be another one: who wanted to do what, and what they would be told."""
+
+    user_id: str
+    client_id: str
+    roles: tuple[str, ...]
+    action: str
+    namespace: tuple[str, ...]
+    key: str
+    before: Decision
+    after: Decision
+
+
+class Simulation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a policy would have decided otherwise, of all that was asked lately."""
+
+    tried: int
+    changes: tuple[Change, ...]
+    report: Report
+
+
+class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was done, by whom, why, and what exactly."""
+
+    id: UUID
+    action: str
+    by: str
+    at: Moment
+    justification: str
+    details: dict[str, Any]
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+
+class AuditPage(msgspec.Struct, frozen=True):
+    """Entries, newest first, and where to go on."""
+
+    entries: list[AuditEntry]
+    cursor: str | None
+
+
+class Extraction(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the attributes of what is stored were brought up to date with the policy in force."""
+
+    running: bool
+    done: int
+    """How many items were looked at."""
+    total: int
+    changed: int
+    """How many of them got other attributes."""
+    failed: int
+    """How many the policy could not be asked about; they keep the attributes they have."""
+    started_at: Moment | None = None
+    finished_at: Moment | None = None
+
+
+class IndexStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What is still to be done behind the scenes."""
+
+    pending: int
+    """How many versions the search index does not reflect; 1,000 stands for that many or more."""
+    extraction: Extraction
+
+
+class Tuned(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings that can be changed at run time, and which of them were."""
+
+    settings: dict[str, int | float]
+    changed: tuple[str, ...]
+
+    def __hash__(self) -> int:
+        return hash(self.changed)

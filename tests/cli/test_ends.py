@@ -73,14 +73,14 @@ def test_following_survives_a_restart_of_the_server(run: Run, server: Serving) -
         lines = Lines(follower.stdout)
         port = int(server.url.rpartition(":")[2])
         run("put", "user/a", "k", "0")
-        seen = [lines.next()["sequence"]]
+        seen = [lines.next()["revision"]]
         for number, how in enumerate((signal.SIGTERM, signal.SIGKILL), 1):
             server.stop(how)
             run("put", "user/a", "k", f"{number} while it is away")
             server.process = (again := serve(server.home, port=port)).process
             assert again.url == server.url
             run("put", "user/a", "k", f"{number} when it is back")
-            seen += [lines.next()["sequence"], lines.next()["sequence"]]
+            seen += [lines.next()["revision"], lines.next()["revision"]]
         assert seen == [1, 2, 3, 4, 5]
         assert follower.poll() is None
         follower.send_signal(signal.SIGINT)

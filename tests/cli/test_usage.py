@@ -39,6 +39,7 @@ EXPECTED = {
         "sweep",
     ],
     *["backup", "restore", "export", "import", "settings", "doctor", "version", "tokens", "keys"],
+    *["policy", "audit", "index"],
 }
 
 WRONG: list[tuple[str, int, str]] = [
@@ -66,6 +67,34 @@ WRONG: list[tuple[str, int, str]] = [
     ("log --follow --until 2h", 2, "leave --until out"),
     ("tokens create a --scope everything", 2, "everything"),
     ("tokens frobnicate", 2, "No such command"),
+    ("policy frobnicate", 2, "No such command"),
+    ("settings frobnicate", 2, "No such command"),
+    ("rm user/a", 2, "a namespace and a key are needed"),
+    ("rm user/a k --id 1", 2, "not both"),
+    ("rm --id 1 --why x", 2, "not a UUID"),
+    ("rm --id 0190d7e8-0000-7000-8000-000000000001", 2, "say why with --why"),
+    ("rm user/a k --why x", 2, "--why goes with --id"),
+    ("get user/a k --as-user b", 2, "say why with --why"),
+    ("policy explain read user/a k", 2, "--user alice"),
+    ("policy explain read --user a", 2, "say what they want to read"),
+    ("policy explain frobnicate user/a --user a", 2, "frobnicate"),
+    ("policy explain read user/a k --user a --claim level", 2, "name=value"),
+    ("policy explain read user/a k --user a --value []", 2, "--value"),
+    ("policy push", 2, "Missing argument"),
+    ("policy push nowhere", 1, "recollect policy init nowhere"),
+    ("policy test nowhere", 1, "nowhere is not there"),
+    ("policy simulate nowhere", 1, "nowhere is not there"),
+    ("policy rollback first", 2, "valid integer"),
+    ("policy show", 1, "there are no memories in"),
+    ("policy explain read user/a k --user a", 1, "there are no memories in"),
+    ("audit", 1, "there are no memories in"),
+    ("index status --timeout soon", 2, "30s, 10m, 2h or 7d"),
+    ("index trigger", 1, "there are no memories in"),
+    ("settings show", 1, "there are no memories in"),
+    ("settings set", 2, "Missing argument"),
+    ("settings set max_depth", 2, "sweep_seconds=30"),
+    ("settings set max_depth=deep", 2, "is not a number"),
+    ("settings unset", 2, "Missing argument"),
     ("restore a b", 2, "--keys"),
     ("get user/a k", 1, "there are no memories in"),
     ("put user/a k v --expires-at 9999-12-31T23:59:59-12:00", 2, "is not a moment"),
@@ -138,7 +167,7 @@ def test_every_command_explains_itself_with_an_example_that_can_be_typed(run: Ru
         command.make_context(path[-1], [*words[len(path) + 1 :], "--frobnicate"])
 
 
-@pytest.mark.parametrize("name", ["tokens", "keys"])
+@pytest.mark.parametrize("name", ["tokens", "keys", "policy", "index"])
 def test_a_group_alone_prints_its_help(run: Run, name: str) -> None:
     done = run(name)
     assert done.exit_code == 0
@@ -168,7 +197,8 @@ def test_how_the_directory_was_opened_is_said_once_and_quietly_not_at_all(run: R
 
 
 def test_reading_never_makes_a_data_directory(run: Run, home: Path) -> None:
-    for words in ("search", "log", "verify", "ls", "doctor", "tokens list", "export"):
+    reads = ("search", "log", "verify", "ls", "doctor", "tokens list", "export", "policy show", "audit", "index status")
+    for words in reads:
         assert run(*words.split()).exit_code in (1, 4)
     assert not home.exists()
 

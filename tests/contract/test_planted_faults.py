@@ -16,14 +16,14 @@ from recollect.backends.memory.shelf import Tenant
 from recollect.backends.sqlite import SqliteStore, commits, log, reads, schema, upkeep
 from recollect.backends.sqlite import store as sqlite_store
 from recollect.backends.sqlite.writer import Group
-from recollect.domain.address import Namespace
+from recollect.domain.address import Address, Namespace
 from recollect.domain.attributes import stored_attributes
-from recollect.domain.commits import Commit, Receipt
+from recollect.domain.commits import Commit, Receipt, Relabel
 from recollect.domain.errors import RecollectError
 from recollect.domain.events import Entry
 from recollect.domain.filters import EVERYTHING, matches
 from recollect.domain.instants import Instant
-from recollect.domain.planning import Plan, Version
+from recollect.domain.planning import Label, Newest, Pinned, Plan, Version
 from recollect.domain.queries import (
     Archived,
     EventPage,
@@ -48,8 +48,27 @@ def first_alone(commit: Commit) -> Commit:
 
 def happening_now(commit: Commit) -> Commit:
     """The commit as if everything in it had happened here and now."""
-    now = tuple(msgspec.structs.replace(operation, at=None) for operation in commit.operations)
-    return msgspec.structs.replace(commit, operations=now)
+    now = [each if isinstance(each, Relabel) else msgspec.structs.replace(each, at=None) for each in commit.operations]
+    return msgspec.structs.replace(commit, operations=tuple(now))
+
+
+def relabelling_whatever_is_there(commit: Commit, newest: Callable[[Address], Newest | None]) -> Commit:
+    """The commit as if everything that it relabels had been read just now."""
+
+    def revision(address: Address) -> int:
+        found = newest(address)
+        return 0 if found is None else found.revision
+
+    read = [
+        msgspec.structs.replace(each, revision=revision(each.address)) if isinstance(each, Relabel) else each
+        for each in commit.operations
+    ]
+    return msgspec.structs.replace(commit, operations=tuple(read))
+
+
+def vouched_for(found: Pinned | None) -> Pinned | None:
+    """A version with a digest that it certainly has."""
+    return None if found is None else Pinned(found.version, found.version.digest())
 
 
 def filtered_late(page: EventPage, query: EventQuery) -> EventPage:
@@ -153,6 +172,33 @@ class LostMoment(MemoryStore):
         return await super().commit(happening_now(commit))
 
 
+class RelabelledBlindly(MemoryStore):
+    async def commit(self, commit: Commit) -> Receipt:
+        return await super().commit(relabelling_whatever_is_there(commit, self._tenant(commit.tenant).newest))
+
+
+class Credulous(Tenant):
+    def pinned(self, row_id: bytes) -> Pinned | None:
+        return vouched_for(super().pinned(row_id))
+
+
+class AlteredPinnedAnew(MemoryStore):
+    async def commit(self, commit: Commit) -> Receipt:
+        self._tenants.setdefault(commit.tenant, Credulous())
+        return await super().commit(commit)
+
+
+class IndexNotTold(MemoryStore):
+    def _label(self, version: Version, label: Label) -> None:
+        super()._label(version, msgspec.structs.replace(label, index_state=version.index_state))
+
+
+class MarkOfAnyAttributes(MemoryStore):
+    def _mark(self, stored: Tenant, mark: Mark) -> bool:
+        version = stored.by_id.get(mark.id)
+        return super()._mark(stored, replace(mark, pinned_sequence=version.pinned_sequence if version else None))
+
+
 class StampOfOneTenant(MemoryStore):
     def stamp(self) -> object:
         return self._tenant("acme").head
@@ -171,6 +217,10 @@ IN_MEMORY: dict[str, type[MemoryStore]] = {
     "events filtered after the page": EventsFilteredLate,
     "lost moment of an import": LostMoment,
     "stamp that misses changes": StampOfOneTenant,
+    "relabelled whatever is live": RelabelledBlindly,
+    "altered version pinned anew": AlteredPinnedAnew,
+    "index not told of attributes": IndexNotTold,
+    "mark of older attributes": MarkOfAnyAttributes,
 }
 
 
@@ -282,6 +332,38 @@ def plant_stamp_of_one_instance(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SqliteStore, "stamp", lambda store: store._writer.db.total_changes())
 
 
+def plant_relabelled_blindly(patch: pytest.MonkeyPatch) -> None:
+    honest = commits.apply_commit
+
+    def blind(group: Group, commit: Commit, **rest: Any) -> Receipt:
+        seen = relabelling_whatever_is_there(commit, lambda place: commits.newest(group.db, commit.tenant, place))
+        return honest(group, seen, **rest)
+
+    patch.setattr(commits, "apply_commit", blind)
+
+
+def plant_altered_pinned_anew(patch: pytest.MonkeyPatch) -> None:
+    honest = commits.pinned
+    patch.setattr(commits, "pinned", lambda db, row_id: vouched_for(honest(db, row_id)))
+
+
+def plant_index_not_told(patch: pytest.MonkeyPatch) -> None:
+    assert ", index_state = ?4" in commits._LABEL
+    patch.setattr(commits, "_LABEL", commits._LABEL.replace(", index_state = ?4", "") + " AND ?4 IS NOT NULL")
+
+
+def plant_mark_of_any_attributes(patch: pytest.MonkeyPatch) -> None:
+    def mark(group: Group, tenant: str, marks: Sequence[Mark]) -> int:
+        done = 0
+        for each in marks:
+            sql = "UPDATE versions SET index_state = 'done' WHERE tenant = ? AND id = ? AND index_state = 'pending' "
+            group.db.execute(sql + "AND (ended_at IS NULL) = ?", (tenant, each.id, each.live))
+            done += group.db.changes()
+        return done
+
+    patch.setattr(upkeep, "mark_indexed", mark)
+
+
 IN_SQLITE: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "prefix without boundary": plant_prefix_without_boundary,
     "case folding": plant_case_folding,
@@ -295,6 +377,10 @@ IN_SQLITE: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "events filtered after the page": plant_events_filtered_late,
     "lost moment of an import": plant_lost_moment,
     "stamp that misses changes": plant_stamp_of_one_instance,
+    "relabelled whatever is live": plant_relabelled_blindly,
+    "altered version pinned anew": plant_altered_pinned_anew,
+    "index not told of attributes": plant_index_not_told,
+    "mark of older attributes": plant_mark_of_any_attributes,
 }
 
 EXPECTED = {
@@ -310,6 +396,10 @@ EXPECTED = {
     "events filtered after the page": "S27",
     "lost moment of an import": "S46",
     "stamp that misses changes": "S47",
+    "relabelled whatever is live": "S49",
+    "altered version pinned anew": "S50",
+    "index not told of attributes": "S49",
+    "mark of older attributes": "S37",
 }
 """The clause that each fault breaks, and whose checks must notice."""
 

@@ -19,6 +19,7 @@ from recollect.domain.commits import (
     Expire,
     Operation,
     Put,
+    Relabel,
     Unchanged,
     checked_commit,
     idempotency,
@@ -26,8 +27,8 @@ from recollect.domain.commits import (
 from recollect.domain.errors import Contention, InvalidCommit, InvalidExpiry, RecollectError, RevisionConflict
 from recollect.domain.events import Event, Head, rehash, version_digest
 from recollect.domain.instants import LAST, Instant
-from recollect.domain.planning import Newest, Plan, Version, plan_commit
-from recollect.domain.reasons import EndReason, EventKind, IndexState, Plane
+from recollect.domain.planning import Newest, Pinned, Plan, Version, empty_version, plan_commit
+from recollect.domain.reasons import TOLD, EndReason, EventKind, IndexState, Plane
 from recollect.domain.verification import Kept, LogChecker
 from recollect.testing.doubles import SerialIds
 
@@ -48,6 +49,7 @@ class Shelf:
     log: list[Event] = field(default_factory=list)
     ids: SerialIds = field(default_factory=SerialIds)
     changed: bool = False
+    kept: dict[int, Kept] = field(default_factory=dict)
 
     def newest(self, address: Address) -> Newest | None:
         mine = [version for version in self.versions.values() if version.address == address]
@@ -58,11 +60,19 @@ class Shelf:
             last.id, last.revision, last.created_at, last.written_at, last.expires_at, last.ended_at, last.index_state
         )
 
+    def pinned(self, row_id: bytes) -> Pinned | None:
+        version = self.versions.get(row_id)
+        if version is None:
+            return None
+        claimed = version.pinned_sequence or version.sequence
+        return Pinned(version, next((event.digest for event in self.log if event.sequence == claimed), None))
+
     def plan(self, *operations: Operation, conditions: Sequence[Expect | Unchanged] = ()) -> Plan:
         return plan_commit(
             Commit("t", operations, tuple(conditions), "me"),
             head=self.head,
             newest=self.newest,
+            pinned=self.pinned,
             changed_since=lambda *_: self.changed,
             now=Instant(self.now),
             new_id=self.ids,
@@ -71,6 +81,10 @@ class Shelf:
 
     def do(self, *operations: Operation, conditions: Sequence[Expect | Unchanged] = ()) -> Plan:
         plan = self.plan(*operations, conditions=conditions)
+        for label in plan.labels:
+            version = self.versions[label.id]
+            version.policy_attributes, version.pinned_sequence = label.policy_attributes, label.sequence
+            version.index_state = label.index_state
         for ending in plan.endings:
             version = self.versions[ending.id]
             version.ended_at, version.end_reason = ending.at, ending.reason
@@ -87,11 +101,12 @@ class Shelf:
         told = self.log if log is None else log
         by_sequence = {event.sequence: event for event in told}
         for event in told:
-            checker.event(event, Kept.WHOLE, self.versions.get(event.row_id))
+            checker.event(event, self.kept.get(event.sequence, Kept.WHOLE), self.versions.get(event.row_id))
         for version in self.versions.values():
             newest = max(v.revision for v in self.versions.values() if v.address == version.address)
             ended = by_sequence.get(version.ended_sequence or -1)
-            checker.version(version, by_sequence.get(version.sequence), ended, newest)
+            pinned = by_sequence.get(version.pinned_sequence or -1)
+            checker.version(version, by_sequence.get(version.sequence), ended, newest, pinned)
         return [problem.finding.value for problem in checker.finish()]
 
 
@@ -223,6 +238,7 @@ def test_a_request_is_known_by_key_and_actor_and_told_apart_by_content() -> None
     others: list[Operation] = [Delete(A), Put(B, b"1"), Put(A, b"1", ttl=5), Put(A, b"1", expected_revision=0)]
     others += [Put(A, b"1", archived=True), Put(A, b"1", at=Instant(5)), Delete(A, at=Instant(5)), Expire(A)]
     others += [Put(A, b"1", archived=True, at=Instant(5)), Expire(A, at=Instant(5)), Delete(A, at=Instant(6))]
+    others += [Relabel(A, 1, "{}"), Relabel(A, 2, "{}"), Relabel(A, 1, '{"x":1}'), Relabel(B, 1, "{}")]
     assert len({idempotency("key", "me", [each]).fingerprint for each in others}) == len(others)
 
 
@@ -281,6 +297,7 @@ operations = st.one_of(
     ),
     st.builds(Delete, st.sampled_from([A, B]), st.one_of(st.none(), st.integers(0, 4)), moments),
     st.builds(Expire, st.sampled_from([A, B]), moments),
+    st.builds(Relabel, st.sampled_from([A, B]), st.integers(1, 4), st.sampled_from(["{}", '{"x":1}', '{"x":2}'])),
 )
 programs = st.lists(
     st.tuples(st.integers(-5, 15), st.lists(operations, min_size=1, max_size=4)), min_size=1, max_size=8
@@ -350,5 +367,110 @@ def test_a_checker_names_what_it_found() -> None:
     assert "version_missing" in shelf.check()
 
 
-def test_every_kind_of_event_is_one_word() -> None:
-    assert [kind.value for kind in EventKind] == ["add", "update", "delete", "expired", "erased"]
+def test_every_kind_of_event_is_one_word_and_all_but_one_are_told() -> None:
+    assert [kind.value for kind in EventKind] == ["add", "update", "delete", "expired", "erased", "relabelled"]
+    assert list(TOLD) == ["add", "update", "delete", "expired", "erased"]
+
+
+def test_relabelling_leaves_the_version_as_it_is_but_for_its_attributes() -> None:
+    shelf = Shelf()
+    shelf.do(Put(A, b"1", b"sealed", ttl=50, archived=True, index_fields="[]"))
+    version = shelf.versions[shelf.log[0].row_id]
+    before = msgspec.structs.replace(version)
+    shelf.now += 5
+    plan = shelf.do(Relabel(A, 1, '{"x":1}'))
+    assert (kinds(plan), plan.versions, plan.endings) == (["relabelled"], [], [])
+    assert version == msgspec.structs.replace(before, policy_attributes='{"x":1}', pinned_sequence=2)
+    event, outcome = plan.events[0], plan.receipt.outcomes[0]
+    assert (event.address, event.row_id, event.revision) == (A, version.id, 1)
+    assert (event.at, event.expires_at, event.digest) == (1_005, 1_050, version.digest())
+    assert (outcome.kind, outcome.sequence, outcome.id, outcome.revision) == ("relabelled", 2, version.id, 1)
+    assert (outcome.created_at, outcome.written_at, outcome.expires_at) == (1_000, 1_000, 1_050)
+    assert shelf.check() == []
+
+
+@pytest.mark.parametrize(
+    "wish", [Relabel(A, 1, '{"x":1}'), Relabel(A, 2, "{}"), Relabel(B, 1, "1"), Relabel(A, 3, "1")]
+)
+def test_relabelling_what_is_not_as_it_was_read_does_nothing(wish: Relabel) -> None:
+    shelf = Shelf()
+    shelf.do(Put(A, b"1"), Put(A, b"2"), Put(B, b"3", ttl=5))
+    shelf.now += 5
+    plan = shelf.do(wish)
+    assert (plan.events, plan.labels, plan.endings, plan.head.sequence) == ([], [], [], 3)
+    assert plan.receipt.outcomes[0].kind is None
+
+
+def test_the_index_hears_of_new_attributes_of_what_it_reflects() -> None:
+    shelf = Shelf()
+    shelf.do(Put(A, b"1"))
+    version = shelf.versions[shelf.log[0].row_id]
+    told = {IndexState.UNWANTED: "unwanted", IndexState.PENDING: "pending", IndexState.DONE: "pending"}
+    for number, (state, wanted) in enumerate(told.items()):
+        version.index_state = state
+        shelf.do(Relabel(A, 1, f'{{"x":{number}}}'))
+        assert version.index_state == wanted
+
+
+def test_one_commit_relabels_what_is_stored_more_than_once_and_then_ends_it() -> None:
+    shelf = Shelf()
+    shelf.do(Put(A, b"1", index=True))
+    first = shelf.versions[shelf.log[0].row_id]
+    first.index_state = IndexState.DONE
+    plan = shelf.do(Relabel(A, 1, "1"), Relabel(A, 1, "2"), Relabel(A, 1, "2"), Put(A, b"2"), Relabel(A, 2, "3"))
+    assert kinds(plan) == ["relabelled", "relabelled", "update", "relabelled"]
+    assert (first.policy_attributes, first.pinned_sequence, first.index_state) == ("2", 3, IndexState.PENDING)
+    second = plan.versions[0]
+    assert (second.policy_attributes, second.pinned_sequence, second.ended_at) == ("3", 5, None)
+    assert shelf.check() == []
+
+
+def test_a_version_that_is_not_as_recorded_is_not_relabelled() -> None:
+    shelf = Shelf()
+    shelf.do(Put(A, b"1"), Relabel(A, 1, "1"))
+    version = shelf.versions[shelf.log[0].row_id]
+    for name, edited in (("value", b"other"), ("policy_attributes", "9"), ("pinned_sequence", 0), ("archived", True)):
+        stored = getattr(version, name)
+        setattr(version, name, edited)
+        assert shelf.do(Relabel(A, 1, "2")).events == []
+        assert shelf.check() != []
+        setattr(version, name, stored)
+    kept, shelf.log = shelf.log, shelf.log[:1]
+    assert shelf.do(Relabel(A, 1, "2")).events == [], "the event that pinned it is missing, and was not trimmed"
+    shelf.log, shelf.head = [], Head(2, kept[1].hash, 2, kept[1].hash)
+    assert kinds(shelf.do(Relabel(A, 1, "2"))) == ["relabelled"]
+    assert shelf.check() == []
+
+
+def test_a_checker_names_what_it_found_about_attributes() -> None:
+    shelf = Shelf()
+    shelf.do(Put(A, b"1"), Put(B, b"1"), Relabel(A, 1, "1"), Relabel(B, 1, "1"), Relabel(A, 1, "2"))
+    version = shelf.versions[shelf.log[0].row_id]
+    altered = ["version_altered"]
+    for attributes, claimed in itertools.product(("{}", "1", "2", "3"), (None, 0, 1, 2, 3, 4, 5, 6)):
+        version.policy_attributes, version.pinned_sequence = attributes, claimed
+        found = set() if (attributes, claimed) == ("2", 5) else {"version_altered"}
+        assert set(shelf.check()) == found, (attributes, claimed)
+    version.policy_attributes, version.pinned_sequence = "2", 5
+    other = msgspec.structs.replace(shelf.log[2], kind=EventKind.UPDATE)
+    assert "event_altered" in shelf.check([*shelf.log[:2], other, *shelf.log[3:]])
+    shelf.do(Delete(A))
+    empty_version(version)
+    assert shelf.check() == altered, "it was not said that its value may be gone"
+    shelf.kept[1] = Kept.EMPTIED
+    assert shelf.check() == []
+    version.pinned_sequence = 5
+    assert shelf.check() == altered
+    del shelf.versions[version.id]
+    shelf.kept[1] = Kept.PURGED
+    assert shelf.check() == []
+
+
+def test_a_live_version_is_missed_although_it_was_relabelled_after_it_is_said_to_be_purged() -> None:
+    shelf = Shelf()
+    shelf.do(Put(A, b"1"), Relabel(A, 1, "1"))
+    del shelf.versions[shelf.log[0].row_id]
+    shelf.kept[1] = Kept.PURGED
+    assert shelf.check() == ["version_missing"]
+    shelf.kept = {1: Kept.WHOLE, 2: Kept.PURGED}
+    assert shelf.check() == ["version_missing", "event_altered"]

@@ -16,7 +16,7 @@ from tests.faults.workload import (
     Opened,
     commit,
     dump,
-    make_first_schema,
+    make_schema,
     memory_files,
     open_store,
     options,
@@ -24,21 +24,21 @@ from tests.faults.workload import (
     raw,
 )
 
-from recollect.backends.policy import BuiltinPolicy
+from recollect.backends.policy import BuiltinEngine
 from recollect.backends.sqlite import commits
 from recollect.backends.sqlite.connections import open_connection
 from recollect.backends.sqlite.schema import MIGRATIONS, migrate
 from recollect.backends.sqlite.writer import Group
 from recollect.domain.callers import local_caller
-from recollect.domain.commits import Delete, Operation, Put, idempotency
+from recollect.domain.commits import Delete, Operation, Put, Relabel, idempotency
 from recollect.domain.errors import OutcomeUnknown, RecollectError, StoreFull, StoreTrouble
 from recollect.domain.planning import Plan
 from recollect.domain.queries import Find
 from recollect.domain.reasons import Plane
 from recollect.domain.retention import Pass, Retention
-from recollect.service.guard import Guard
 from recollect.service.memories import Memories
-from recollect.service.workings import Rules, Workings
+from recollect.service.rules import Rules
+from recollect.service.workings import Workings
 from recollect.sync import drive
 from recollect.testing.doubles import ManualClock
 from recollect.testing.faults.failing import BROKEN, BROKEN_ONCE, FULL, FailAt, Fault
@@ -85,9 +85,9 @@ def opened_later(files: MemoryFiles, *, sealed: bool, tight: bool = False) -> Op
 
 def memories(opened: Opened) -> Memories:
     assert opened.keyring is not None
-    guard = Guard(BuiltinPolicy())
+    engine = BuiltinEngine()
     workings = Workings.over(
-        opened.store, opened.keyring, clock=opened.clock, ids=opened.ids, guard=guard, rules=Rules()
+        opened.store, opened.keyring, clock=opened.clock, ids=opened.ids, engine=engine, rules=Rules()
     )
     return Memories(workings, local_caller("default"))
 
@@ -202,11 +202,14 @@ def _prepare_write(opened: Opened) -> None:
     for key in range(4):
         commit(opened, Put(place(1, key), b'{"text":"%s"}' % (b"x" * 900)))
     commit(opened, Put(place(1, 0), b'{"text":"second"}'))
+    commit(opened, Relabel(place(1, 2), 1, '{"label":1}'))
 
 
 _BATCH: tuple[Operation, ...] = (
     Put(place(1, 0), b'{"text":"third"}'),
     Delete(place(1, 1)),
+    Relabel(place(1, 2), 1, '{"label":2}'),
+    Relabel(place(1, 3), 1, '{"label":2}'),
     Put(place(3, 7), b'{"text":"%s"}' % (b"y" * 6_000), attributes=b'{"n":1}', archived=True),
 )
 
@@ -231,7 +234,7 @@ def test_the_harness_finds_a_store_that_writes_versions_and_events_apart(monkeyp
     whole = commits.write_plan
 
     def apart(group: Group, tenant: str, plan: Plan) -> None:
-        whole(group, tenant, Plan(plan.head, endings=plan.endings, versions=plan.versions))
+        whole(group, tenant, Plan(plan.head, endings=plan.endings, versions=plan.versions, labels=plan.labels))
         group.db.execute("COMMIT")
         group.db.execute("BEGIN IMMEDIATE")
         whole(group, tenant, Plan(plan.head, events=plan.events))
@@ -247,6 +250,7 @@ def _prepare_erasure(opened: Opened) -> None:
     for key in range(3):
         commit(opened, Put(place(1, key), b'{"text":"mine"}', policy_attributes=f'{{"w":"{MARKER}"}}'))
         commit(opened, Put(place(2, key), b'{"text":"other"}'))
+        commit(opened, Relabel(place(1, key), 1, f'{{"w":"{MARKER}, again"}}'))
     commit(opened, Put(place(1, 0), b'{"text":"second"}'))
 
 
@@ -303,6 +307,7 @@ def _prepare_sweep(until: Pass) -> Callable[[Opened], None]:
         for key in range(3):
             commit(opened, Put(place(1, key), b'{"n":1}', ttl=1_000_000))
             commit(opened, Put(place(2, key), b'{"n":1}'))
+            commit(opened, Relabel(place(2, key), 1, '{"label":1}'))
             commit(opened, Put(place(2, key), b'{"n":2}'))
             commit(opened, Put(place(3, key), b'{"n":1}'))
             commit(opened, Delete(place(3, key)))
@@ -431,7 +436,7 @@ def test_a_migration_that_fails_anywhere_left_the_old_schema_or_the_new(fault: F
             _prepare_write(opened)
             opened.close()
             with raw(files, DATA) as connection:
-                make_first_schema(connection)
+                make_schema(connection, 1)
             base = files.copy()
         points = _opening_points(files, fault, lambda: _migrated(files), base)
     print(f"migrate, {'from the first' if existing else 'from nothing'}, {fault.name}: {points} points")

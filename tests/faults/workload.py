@@ -16,8 +16,9 @@ import apsw
 from recollect.backends.keyring import Envelope
 from recollect.backends.keyring.envelope import Plain
 from recollect.backends.sqlite import SqliteKeyStore, SqliteOptions, SqliteStore
+from recollect.backends.sqlite.schema import MIGRATIONS
 from recollect.domain.address import Address, namespace, namespace_of_subject
-from recollect.domain.commits import Commit, Delete, Idempotency, Operation, Put, Receipt
+from recollect.domain.commits import Commit, Delete, Idempotency, Operation, Put, Receipt, Relabel
 from recollect.domain.errors import RecollectError
 from recollect.domain.planning import Erasure
 from recollect.domain.reasons import Plane
@@ -120,7 +121,7 @@ def place(subject: int, key: int) -> Address:
 
 
 def program(opened: Opened, chance: random.Random, length: int) -> Iterator[Callable[[], object]]:
-    """Calls that each make one transaction: puts, updates, deletes, batches, expiries and an erasure."""
+    """Calls that each make one transaction: puts, updates, deletes, relabellings, batches, expiries and an erasure."""
     erase_at = chance.randrange(length // 3, length)
     subjects = [1, 2, 3]
     for at in range(length):
@@ -144,6 +145,8 @@ def _operation(chance: random.Random, subjects: list[int]) -> Operation:
     address = place(chance.choice(subjects), chance.randrange(6))
     if chance.random() < 0.25:
         return Delete(address)
+    if chance.random() < 0.25:
+        return Relabel(address, chance.randrange(1, 4), f'{{"label":{chance.randrange(3)}}}')
     value = b'{"text":"%s"}' % (b"%x" % chance.getrandbits(64) * chance.choice((1, 8, 300)))
     return Put(address, value, ttl=3_000_000 if chance.random() < 0.3 else None)
 
@@ -163,8 +166,8 @@ _TABLES = ("tenants", "versions", "events", "receipts", "erasures")
 _SEALED_FREE = {
     "tenants": "tenant, sequence, trimmed",
     "versions": "n, id, plane, namespace, key, revision, sequence, created_at, written_at, expires_at, ended_at, "
-    "end_reason, ended_sequence, index_state, policy_attributes, archived, index_fields, attributes IS NULL, "
-    "value IS NULL",
+    "end_reason, ended_sequence, index_state, policy_attributes, archived, index_fields, pinned_sequence, "
+    "attributes IS NULL, value IS NULL",
     "events": "sequence, kind, plane, namespace, key, row_id, revision, at, expires_at, actor, detail, kept",
     "receipts": "tenant, lookup, fingerprint, at",
     "erasures": "id, tenant, subject, sequence, at, versions, live",
@@ -183,11 +186,16 @@ def raw(files: MemoryFiles, path: str) -> Iterator[apsw.Connection]:
         connection.close()
 
 
-def make_first_schema(connection: apsw.Connection) -> None:
-    """Take away what later steps added, so that the file is as the first release left it."""
-    for name in ("archived", "index_fields"):
-        connection.execute(f"ALTER TABLE versions DROP COLUMN {name}")
-    connection.execute("PRAGMA user_version = 1")
+def make_schema(connection: apsw.Connection, steps: int) -> None:
+    """Take away what later steps added, so that the file is as a release with so many steps left it."""
+    for step in range(len(MIGRATIONS), steps, -1):
+        for name in _ADDED[step]:
+            connection.execute(f"ALTER TABLE versions DROP COLUMN {name}")
+    connection.execute(f"PRAGMA user_version = {steps}")
+
+
+_ADDED = {2: ("archived", "index_fields"), 3: ("pinned_sequence",)}
+"""The columns of versions that each step added."""
 
 
 def dump(connection: apsw.Connection, *, sealed: bool = False) -> Dump:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recollect.domain.address import ROOT, Address, namespace
 from recollect.domain.attributes import encode_attributes
-from recollect.domain.commits import Condition, Delete, Expect, Expire, Operation, Put, Unchanged
+from recollect.domain.commits import Condition, Delete, Expect, Expire, Operation, Put, Relabel, Unchanged
 from recollect.domain.filters import EVERYTHING, parse_filter
 from recollect.domain.instants import Instant
 from recollect.domain.queries import Archived, EventQuery, Find, NamespaceQuery, Order
@@ -94,7 +94,8 @@ puts = st.builds(
 )
 deletes = st.builds(Delete, address=places, expected_revision=_seldom(None, 0, 1, 2, weight=4), at=elsewhere)
 expiries = st.builds(Expire, address=places, at=elsewhere)
-operations: st.SearchStrategy[Operation] = st.one_of(puts, puts, puts, deletes, expiries)
+relabellings = st.builds(Relabel, address=places, revision=_seldom(1, 0, 2, 3, weight=1), policy_attributes=policies)
+operations: st.SearchStrategy[Operation] = st.one_of(puts, puts, puts, deletes, expiries, relabellings)
 conditions: st.SearchStrategy[Condition] = st.one_of(
     st.builds(Expect, address=places, revision=st.integers(0, 3)),
     st.builds(Unchanged, plane=planes, within=scopes, since=st.integers(0, 40)),

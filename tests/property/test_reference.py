@@ -19,20 +19,20 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from tests.property import programs
+from tests.property import planted, programs
 from tests.sizes import sized
 
 from recollect.backends.keyring import Envelope, Plain
 from recollect.backends.memory import MemoryStore
-from recollect.backends.sqlite import SqliteKeyStore, SqliteOptions, SqliteStore, commits, reads, upkeep
+from recollect.backends.sqlite import SqliteKeyStore, SqliteOptions, SqliteStore
 from recollect.domain.address import Address, namespace
-from recollect.domain.commits import Commit, Condition, Expect, Operation, Receipt, idempotency
+from recollect.domain.commits import Commit, Condition, Expect, Operation, Receipt, Relabel, idempotency
 from recollect.domain.errors import RecollectError
 from recollect.domain.events import Event, Head
 from recollect.domain.instants import Instant
 from recollect.domain.planning import Erasure
 from recollect.domain.queries import Archived, EventQuery, Find, NamespaceQuery, Order
-from recollect.domain.reasons import EventKind
+from recollect.domain.reasons import EventKind, Plane
 from recollect.domain.retention import Pass, Retention
 from recollect.domain.rows import is_expired
 from recollect.ports.keys import Sealer
@@ -90,6 +90,7 @@ class Twins(RuleBasedStateMachine):
         try:
             for tenant in programs.TENANTS:
                 self.everything_is_alike(tenant)
+                self.verify(tenant)
         finally:
             drive(self.subject.close())
             if self.envelope is not None:
@@ -110,10 +111,15 @@ class Twins(RuleBasedStateMachine):
 
     # -- writing
 
-    @initialize(puts=st.lists(programs.plain_puts, min_size=3, max_size=20))
-    def begin_with_something(self, puts: list[Operation]) -> None:
+    @initialize(
+        puts=st.lists(programs.plain_puts, min_size=3, max_size=20), labels=st.lists(programs.policies, max_size=8)
+    )
+    def begin_with_something(self, puts: list[Operation], labels: list[str]) -> None:
+        relabelled = [Relabel(put.address, 1, label) for put, label in zip(puts, labels, strict=False)]
         for tenant in programs.TENANTS:
             self._commit(Commit(tenant, tuple(puts)))
+            if relabelled:
+                self._commit(Commit(tenant, tuple(relabelled)))
 
     @rule(
         tenant=programs.tenants,
@@ -145,6 +151,18 @@ class Twins(RuleBasedStateMachine):
         row = self.both("get", tenant, operation.address)
         condition = Expect(operation.address, row.revision if row else 0)
         self._commit(Commit(tenant, (operation,), (condition,)))
+
+    @rule(
+        tenant=programs.tenants,
+        plane=programs.planes,
+        limit=programs.limits,
+        policies=st.lists(programs.policies, min_size=1, max_size=3),
+    )
+    def relabel_what_was_found(self, tenant: str, plane: Plane, limit: int, policies: list[str]) -> None:
+        page = self.both("find", tenant, Find(plane, limit=limit, archived=Archived.INCLUDE))
+        wishes = [Relabel(row.address, row.revision, policy) for row in page.rows for policy in policies]
+        if wishes:
+            self._commit(Commit(tenant, tuple(wishes), actor="relabeller"))
 
     @precondition(lambda self: self.requests)
     @rule(data=st.data())
@@ -267,10 +285,19 @@ class Twins(RuleBasedStateMachine):
                 return
         raise AssertionError("sweeping did not end")
 
+    @rule(tenant=programs.tenants, until=st.sampled_from([Pass.EVICT, Pass.TOMBSTONE, Pass.PURGE]))
+    def sweep_whatever_has_ended(self, tenant: str, until: Pass) -> None:
+        """With all of it known to the index, and nothing kept for any time, every pass has something to do."""
+        self.both("mark_indexed", tenant, [each.mark for each in self.both("pending", tenant, limit=PAGE)])
+        for step in (Pass.EXPIRE, Pass.EVICT, Pass.TOMBSTONE, Pass.PURGE):
+            self.both("sweep", tenant, step, Retention(superseded=0, deleted=0, tombstones=0), limit=PAGE)
+            if step is until:
+                return
+
     @rule(tenant=programs.tenants, limit=programs.limits)
     def pending(self, tenant: str, limit: int) -> None:
         waiting = self.both("pending", tenant, limit=limit)
-        self.marks += [(tenant, Mark(each.row.id, each.live)) for each in waiting]
+        self.marks += [(tenant, each.mark) for each in waiting]
 
     @precondition(lambda self: self.marks)
     @rule(data=st.data())
@@ -380,6 +407,8 @@ def _fold_in(live: dict[Address, Instant | None], event: Event) -> None:
         case EventKind.ADD | EventKind.UPDATE:
             assert (event.address in live) == (event.kind is EventKind.UPDATE)
             live[event.address] = event.expires_at
+        case EventKind.RELABELLED:
+            assert live[event.address] == event.expires_at
         case EventKind.DELETE | EventKind.EXPIRED:
             del live[event.address]
         case EventKind.ERASED:
@@ -417,41 +446,7 @@ def test_sqlite_answers_like_the_reference(count: int, encrypted: bool, tmp_path
     run(tmp_path, encrypted=encrypted, examples=count, steps=50 if soak else 40, derandomize=not soak, phases=phases)
 
 
-def loose_scope(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(reads, "subtree_range", lambda within: (within.encoded, within.encoded + "\x7f"))
-
-
-def late_expiry(patch: pytest.MonkeyPatch) -> None:
-    assert "expires_at > ?" in reads._GET
-    patch.setattr(reads, "_GET", reads._GET.replace("expires_at > ?", "expires_at >= ?"))
-
-
-def lost_deletion(patch: pytest.MonkeyPatch) -> None:
-    honest = commits.write_plan
-
-    def write(group: Any, tenant: str, plan: Any) -> None:
-        kept = [event for event in plan.events if event.kind is not EventKind.DELETE]
-        honest(group, tenant, replace(plan, events=kept))
-
-    patch.setattr(commits, "write_plan", write)
-
-
-def forgotten_archive(patch: pytest.MonkeyPatch) -> None:
-    assert reads._SHOWN[Archived.ONLY]
-    patch.setattr(reads, "_SHOWN", {**reads._SHOWN, Archived.ONLY: ""})
-
-
-def unconditional_mark(patch: pytest.MonkeyPatch) -> None:
-    def mark(group: Any, tenant: str, marks: list[Mark]) -> int:
-        sql = "UPDATE versions SET index_state = 'done' WHERE tenant = ? AND id = ?"
-        for each in marks:
-            group.db.execute(sql, (tenant, each.id))
-        return len(marks)
-
-    patch.setattr(upkeep, "mark_indexed", mark)
-
-
-@pytest.mark.parametrize("plant", [loose_scope, late_expiry, lost_deletion, forgotten_archive, unconditional_mark])
+@pytest.mark.parametrize("plant", planted.ALL)
 def test_a_planted_difference_is_found(
     plant: Callable[[pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

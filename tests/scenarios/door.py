@@ -110,6 +110,47 @@ class Door(Protocol):
 
     def whoami(self) -> Plain: ...
 
+    def justified(self, why: str, *, as_user_id: str | None = None) -> Door: ...
+
+    def show_policy(self, *, service: bool = False) -> Plain: ...
+
+    def check_policy(self, modules: Mapping[str, str]) -> Plain: ...
+
+    def push_policy(self, modules: Mapping[str, str], *, note: str = "", service: bool = False) -> Plain: ...
+
+    def rollback_policy(self, number: int | None = None, *, service: bool = False) -> Plain: ...
+
+    def explain_policy(
+        self,
+        action: str,
+        namespace: Sequence[str],
+        key: str = "",
+        *,
+        user_id: str,
+        client_id: str = "",
+        roles: Sequence[str] = (),
+        claims: Mapping[str, Any] | None = None,
+        value: Mapping[str, Any] | None = None,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002 - the word of the API
+        modules: Mapping[str, str] | None = None,
+    ) -> Plain: ...
+
+    def simulate_policy(self, modules: Mapping[str, str]) -> Plain: ...
+
+    def list_audit(
+        self, *, action: str | None = None, limit: int = 50, cursor: str | None = None, service: bool = False
+    ) -> Plain: ...
+
+    def force_delete(self, item_id: str, *, justification: str) -> None: ...
+
+    def index_status(self) -> Plain: ...
+
+    def trigger_index(self) -> Plain: ...
+
+    def show_settings(self) -> Plain: ...
+
+    def change_settings(self, settings: Mapping[str, float | None]) -> Plain: ...
+
 
 class Person:
     """Whom a credential stands for."""
@@ -126,6 +167,7 @@ PEOPLE = {
     "writer": Person("alice", "writer", scopes=("read", "write")),
     "admin": Person("root", roles=("admin",)),
     "auditor": Person("eve", roles=("auditor",)),
+    "operator": Person("otto", roles=("operator",)),
 }
 
 
@@ -160,6 +202,6 @@ def _plain(value: Any, name: str) -> Any:
         return sorted(map(str, value))
     if isinstance(value, list | tuple):
         return list(value)
-    if isinstance(value, str) and name.endswith("_at"):
+    if isinstance(value, str) and (name == "at" or name.endswith("_at")):
         return moment(value)
     return value if isinstance(value, datetime) else str(value)

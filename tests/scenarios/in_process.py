@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import time
 from asyncio import Runner
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from tests.scenarios import told
 from tests.scenarios.door import CALLER, DELETED, EVENT, ITEM, VERSION, WRITTEN, Door, Person, Plain, Refused, plain
 
 import recollect
@@ -28,14 +29,21 @@ Awaited = Callable[[Any], Any]
 class Library:
     """A door over any object with the methods of `Memories`; `wait` brings coroutines to their end."""
 
-    def __init__(self, memories: Any, operations: Any, wait: Awaited | None) -> None:
+    def __init__(self, memories: Any, operations: Any, wait: Awaited | None, view: Plain | None = None) -> None:
         self._memories = memories
+        self._operations = operations
         self._put, self._delete = operations.PutOp, operations.DeleteOp
         self._wait = wait
+        self._view = view
+
+    def justified(self, why: str, *, as_user_id: str | None = None) -> Door:
+        view = {"why": why, "as_user_id": as_user_id}
+        return Library(self._memories, self._operations, self._wait, view)
 
     def _ask(self, call: str, *given: Any, **named: Any) -> Any:
         try:
-            answer = getattr(self._memories, call)(*given, **named)
+            memories = self._memories if self._view is None else self._memories.justified(**self._view)
+            answer = getattr(memories, call)(*given, **named)
             return self._wait(answer) if self._wait is not None and inspect.isawaitable(answer) else answer
         except ERRORS as problem:
             raise Refused(problem.code) from problem
@@ -81,6 +89,43 @@ class Library:
 
     def whoami(self) -> Plain:
         return plain(self._ask("whoami"), CALLER)
+
+    def show_policy(self, **named: Any) -> Plain:
+        return told.policy(self._ask("show_policy", **named))
+
+    def check_policy(self, modules: Mapping[str, str]) -> Plain:
+        return told.report(self._ask("check_policy", modules))
+
+    def push_policy(self, modules: Mapping[str, str], **named: Any) -> Plain:
+        return told.policy(self._ask("push_policy", modules, **named))
+
+    def rollback_policy(self, number: int | None = None, **named: Any) -> Plain:
+        return told.policy(self._ask("rollback_policy", number, **named))
+
+    def explain_policy(self, *given: Any, **named: Any) -> Plain:
+        return told.explanation(self._ask("explain_policy", *given, **named))
+
+    def simulate_policy(self, modules: Mapping[str, str]) -> Plain:
+        return told.simulation(self._ask("simulate_policy", modules))
+
+    def list_audit(self, **named: Any) -> Plain:
+        return told.audit(self._ask("list_audit", **named))
+
+    def force_delete(self, item_id: str, *, justification: str) -> None:
+        done = self._ask("force_delete", UUID(item_id), justification=justification)
+        assert (done.kind, str(done.id)) == ("delete", item_id)
+
+    def index_status(self) -> Plain:
+        return told.index(self._ask("index_status"))
+
+    def trigger_index(self) -> Plain:
+        return told.index(self._ask("trigger_index"))
+
+    def show_settings(self) -> Plain:
+        return told.tuned(self._ask("show_settings"))
+
+    def change_settings(self, settings: Mapping[str, float | None]) -> Plain:
+        return told.tuned(self._ask("change_settings", settings))
 
 
 def _there(found: Any) -> Any:

@@ -10,18 +10,27 @@ from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from tests.scenarios import told
 from tests.scenarios.door import CALLER, DELETED, EVENT, ITEM, VERSION, WRITTEN, Door, Person, Plain, Refused, plain
 from tests.scenarios.in_process import key_for
 
 from recollect.testing.servers import Server
 
+POLICIES = "/admin/v1/memories/policies"
+
 
 class Http:
     """The REST interface as its contract tells it."""
 
-    def __init__(self, connection: HTTPConnection, key: str) -> None:
+    def __init__(
+        self, connection: HTTPConnection, key: str, why: str | None = None, as_user: str | None = None
+    ) -> None:
         self._connection = connection
         self._key = key
+        self._why, self._as_user = why, as_user
+
+    def justified(self, why: str, *, as_user_id: str | None = None) -> Door:
+        return Http(self._connection, self._key, why, as_user_id)
 
     def _send(
         self, method: str, path: str, body: Plain | None = None, idempotency_key: str | None = None
@@ -31,6 +40,8 @@ class Http:
             headers["Content-Type"] = "application/json"
         if idempotency_key is not None:
             headers["Idempotency-Key"] = idempotency_key
+        if self._why is not None:
+            headers["X-Justification"] = self._why
         self._connection.request(method, path, None if body is None else json.dumps(body), headers)
         answer = self._connection.getresponse()
         content = answer.read()
@@ -41,7 +52,8 @@ class Http:
         return json.loads(content) if content else None, answer.headers.get("Idempotency-Replayed") == "true"
 
     def _read(self, path: str, query: Iterable[tuple[str, Any]] = ()) -> Any:
-        pairs = [(name, _text(value)) for name, value in query if value is not None]
+        asked = [*query, ("as_user_id", self._as_user)]
+        pairs = [(name, _text(value)) for name, value in asked if value is not None]
         return self._send("GET", f"{path}?{urlencode(pairs, quote_via=quote)}" if pairs else path)[0]
 
     def put(self, namespace: Sequence[str], key: str, value: Any, **named: Any) -> Plain:
@@ -95,6 +107,7 @@ class Http:
 
     def search(self, namespace_prefix: Sequence[str] = (), **named: Any) -> Plain:
         body = {name: _text(value) if isinstance(value, datetime) else value for name, value in named.items()}
+        body |= {} if self._as_user is None else {"as_user_id": self._as_user}
         found = self._send("POST", "/v1/memories/search", {"namespace_prefix": list(namespace_prefix)} | body)[0]
         assert all(item["score"] is None for item in found["items"])
         return {"items": [plain(item, ITEM) for item in found["items"]], "cursor": found["cursor"]}
@@ -130,6 +143,43 @@ class Http:
 
     def whoami(self) -> Plain:
         return plain(self._read("/v1/whoami"), CALLER)
+
+    def show_policy(self, *, service: bool = False) -> Plain:
+        return told.policy(self._read(POLICIES, [("service", "true" if service else None)]))
+
+    def check_policy(self, modules: Mapping[str, str]) -> Plain:
+        return told.report(self._send("POST", f"{POLICIES}/check", {"modules": modules})[0])
+
+    def push_policy(self, modules: Mapping[str, str], *, note: str = "", service: bool = False) -> Plain:
+        return told.policy(self._send("PUT", POLICIES, {"modules": modules, "note": note, "service": service})[0])
+
+    def rollback_policy(self, number: int | None = None, *, service: bool = False) -> Plain:
+        return told.policy(self._send("POST", f"{POLICIES}/rollback", {"number": number, "service": service})[0])
+
+    def explain_policy(self, action: str, namespace: Sequence[str], key: str = "", **named: Any) -> Plain:
+        body = {"action": action, "namespace": list(namespace), "key": key} | named
+        return told.explanation(self._send("POST", f"{POLICIES}/explain", body)[0])
+
+    def simulate_policy(self, modules: Mapping[str, str]) -> Plain:
+        return told.simulation(self._send("POST", f"{POLICIES}/simulate", {"modules": modules})[0])
+
+    def list_audit(self, *, service: bool = False, **named: Any) -> Plain:
+        return told.audit(self._read("/admin/v1/audit", [*named.items(), ("service", "true" if service else None)]))
+
+    def force_delete(self, item_id: str, *, justification: str) -> None:
+        Http(self._connection, self._key, justification)._send("DELETE", f"/admin/v1/memories/{item_id}")
+
+    def index_status(self) -> Plain:
+        return told.index(self._read("/admin/v1/memories/index/status"))
+
+    def trigger_index(self) -> Plain:
+        return told.index(self._send("POST", "/admin/v1/memories/index/trigger")[0])
+
+    def show_settings(self) -> Plain:
+        return told.tuned(self._read("/admin/v1/memories/settings"))
+
+    def change_settings(self, settings: Mapping[str, float | None]) -> Plain:
+        return told.tuned(self._send("PUT", "/admin/v1/memories/settings", dict(settings))[0])
 
 
 def _step(op: str, **fields: Any) -> Plain:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,6 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from tests.scenarios.door import PEOPLE, Door, House, Refused
+
+from recollect.domain.errors import InvalidCursor
+from recollect.domain.queries import parse_event_cursor
 
 Line = tuple[str, str, Any]
 """Who asked, for what, and what they were told."""
@@ -35,6 +39,9 @@ class Noted:
     def __init__(self, who: str, door: Door, lines: list[Line], ids: Ids) -> None:
         self._who, self._door, self._lines, self._ids = who, door, lines, ids
 
+    def justified(self, why: str, **named: Any) -> Noted:
+        return Noted(self._who, self._door.justified(why, **named), self._lines, self._ids)
+
     def __getattr__(self, call: str) -> Callable[..., Any]:
         def noted(*given: Any, **named: Any) -> Any:
             try:
@@ -58,6 +65,7 @@ class Cast:
     writer: Door
     admin: Door
     auditor: Door
+    operator: Door
 
     def __init__(self, house: House, tenant: str) -> None:
         self._house, self._tenant = house, tenant
@@ -88,7 +96,37 @@ class Scene:
         """Play it in a tenant of its own, and say all that was told."""
         cast = Cast(house, f"{self.play.__name__}.{door}")
         self.play(cast)
-        return cast.lines
+        return ranked(cast.lines)
+
+
+def ranked(lines: list[Line]) -> list[Line]:
+    """The lines with places in the log by their order: the service writes things of its own in between."""
+    seen = sorted(set(_sequences([told for _, _, told in lines])))
+    return [(who, call, _ranked(told, seen)) for who, call, told in lines]
+
+
+def _sequences(told: Any) -> Iterator[int]:
+    if isinstance(told, dict):
+        if isinstance(told.get("sequence"), int):
+            yield told["sequence"]
+        told = list(told.values())
+    for each in told if isinstance(told, list) else ():
+        yield from _sequences(each)
+
+
+def _ranked(told: Any, seen: list[int], name: str = "") -> Any:
+    if isinstance(told, dict):
+        return {key: _ranked(value, seen, key) for key, value in told.items()}
+    if isinstance(told, list):
+        return [_ranked(each, seen, name) for each in told]
+    if name == "sequence" and told is not None:
+        return seen.index(told) + 1
+    if name == "cursor" and told is not None:
+        try:
+            return f"after {bisect_right(seen, parse_event_cursor(told))} events"
+        except InvalidCursor:
+            return "somewhere in a search"
+    return told
 
 
 SCENES: list[Scene] = []

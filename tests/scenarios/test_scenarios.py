@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.scenarios import finding, permitting, telling, writing
+from tests.scenarios import finding, governing, permitting, telling, writing
 from tests.scenarios.door import Door, House, Person, Plain
 from tests.scenarios.in_process import InProcess, Sdk
 from tests.scenarios.over_http import OverHttp
@@ -17,7 +17,7 @@ from tests.scenarios.typed import NOT_OFFERED, UNTOLD, AtTheKeyboard
 
 from recollect.testing.servers import Server, running
 
-CHAPTERS = (writing, finding, telling, permitting)
+CHAPTERS = (writing, finding, telling, permitting, governing)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_only_what_cannot_be_typed_is_left_out() -> None:
 
 
 def test_the_list_is_long_and_says_each_thing_once() -> None:
-    assert len(SCENES) >= 40
+    assert len(SCENES) >= 80
     assert len({scene.name for scene in SCENES}) == len({scene.play.__name__ for scene in SCENES}) == len(SCENES)
     assert {scene.play.__module__ for scene in SCENES} == {chapter.__name__ for chapter in CHAPTERS}
     print(f"scenarios: {len(SCENES)}, at {len(HOUSES)} doors")
@@ -117,6 +117,14 @@ PLANTED: list[tuple[str, Callable[[Any], Any], Callable[[Any], None]]] = [
     ("events", _shifted, telling.actor),
     ("events", lambda page: page | {"complete": False}, telling.kinds),
     ("whoami", lambda caller: caller | {"roles": []}, permitting.who),
+    ("show_policy", lambda found: found | {"packages": found["packages"][1:]}, governing.shared_namespace),
+    ("check_policy", lambda report: report | {"checks": report["checks"][:-1]}, governing.spellings),
+    ("push_policy", lambda found: found | {"versions": []}, governing.rolled_back),
+    ("explain_policy", lambda found: found | {"clauses": found["clauses"][:-1]}, governing.explained),
+    ("simulate_policy", lambda found: found | {"tried": found["tried"] + 1}, governing.simulated),
+    ("list_audit", lambda page: page | {"entries": page["entries"][:1]}, governing.audit_pages),
+    ("trigger_index", lambda status: status | {"pending": status["pending"] + 1}, governing.extracted_anew),
+    ("change_settings", lambda tuned: tuned | {"changed": []}, governing.settings),
 ]
 
 

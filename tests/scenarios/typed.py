@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
+from tests.scenarios import told
 from tests.scenarios.door import CALLER, EVENT, ITEM, VERSION, WRITTEN, Door, Person, Plain, Refused, plain
 from tests.scenarios.in_process import key_for
 from typer.testing import CliRunner
@@ -19,6 +23,7 @@ from recollect.testing.servers import Server
 
 NOT_OFFERED = frozenset({"batch", "any value", "pages of namespaces"})
 """What cannot be typed: batches; values that are no objects, which are kept as text; pages of `ls`, which tells all."""
+READS = frozenset({"get", "search", "ls", "history", "log"})
 UNTOLD = frozenset({"replayed"})
 """What is told to people, but has no place in the JSON."""
 
@@ -26,14 +31,19 @@ UNTOLD = frozenset({"replayed"})
 class Typed:
     """The commands, against a server."""
 
-    def __init__(self, url: str, key: str) -> None:
-        self._always = ["--json", "--url", url, "--token", key]
+    def __init__(self, always: Sequence[str], reading: Mapping[str, str | None] | None = None) -> None:
+        self._always = list(always)
+        self._reading = dict(reading or {})
+
+    def justified(self, why: str, *, as_user_id: str | None = None) -> Door:
+        return Typed(self._always, {"why": why, "as_user": as_user_id})
 
     def _run(self, command: str, *words: str, **options: Any) -> Any:
-        given = [f"--{name.replace('_', '-')}={each}" for name, value in options.items() for each in _texts(value)]
-        typed = [*self._always, command, *given, "--", *words]
+        options |= self._reading if command in READS else {}
+        given = [word for name, value in options.items() for word in _option(f"--{name.replace('_', '-')}", value)]
+        typed = [*self._always, *command.split(), *given, "--", *words]
         result = CliRunner().invoke(app, typed, env={"NO_COLOR": "1"})
-        if result.exit_code:
+        if result.exit_code and not result.stdout:
             envelope = json.loads(result.stderr)
             assert set(envelope) == {"error", "code", "details"}, envelope
             raise Refused(envelope["code"])
@@ -96,6 +106,68 @@ class Typed:
     def whoami(self) -> Plain:
         return plain(self._run("whoami"), CALLER)
 
+    def show_policy(self, *, service: bool = False) -> Plain:
+        return told.policy(self._run("policy show", service=service))
+
+    def check_policy(self, modules: Mapping[str, str]) -> Plain:
+        with _files(modules) as folder:
+            return told.report(self._run("policy test", folder))
+
+    def push_policy(self, modules: Mapping[str, str], **named: Any) -> Plain:
+        with _files(modules) as folder:
+            return told.policy(self._run("policy push", folder, **named))
+
+    def rollback_policy(self, number: int | None = None, **named: Any) -> Plain:
+        return told.policy(self._run("policy rollback", *([] if number is None else [str(number)]), **named))
+
+    def explain_policy(
+        self, action: str, namespace: Sequence[str], key: str = "", *, modules: Any = None, **named: Any
+    ) -> Plain:
+        names = {"user_id": "user", "client_id": "client", "roles": "role"}
+        options = {names.get(name, name): value for name, value in named.items() if name != "claims"}
+        options["claim"] = [f"{name}={json.dumps(value)}" for name, value in (named.get("claims") or {}).items()]
+        words = [action, _place(namespace), *([key] if key else [])]
+        if modules is None:
+            return told.explanation(self._run("policy explain", *words, **options))
+        with _files(modules) as folder:
+            return told.explanation(self._run("policy explain", *words, dir=folder, **options))
+
+    def simulate_policy(self, modules: Mapping[str, str]) -> Plain:
+        with _files(modules) as folder:
+            return told.simulation(self._run("policy simulate", folder))
+
+    def list_audit(self, **named: Any) -> Plain:
+        return told.audit(self._run("audit", **named))
+
+    def force_delete(self, item_id: str, *, justification: str) -> None:
+        assert self._run("rm", id=item_id, why=justification) == {"id": item_id, "kind": "delete"}
+
+    def index_status(self) -> Plain:
+        return told.index(self._run("index status"))
+
+    def trigger_index(self) -> Plain:
+        return told.index(self._run("index trigger"))
+
+    def show_settings(self) -> Plain:
+        return told.tuned(self._run("settings show"))
+
+    def change_settings(self, settings: Mapping[str, float | None]) -> Plain:
+        taken_back = [name for name, value in settings.items() if value is None]
+        given = [f"{name}={value}" for name, value in settings.items() if value is not None]
+        assert not (taken_back and given), "one command sets, another takes back"
+        return told.tuned(self._run("settings set", *given) if given else self._run("settings unset", *taken_back))
+
+
+@contextmanager
+def _files(modules: Mapping[str, str]) -> Iterator[str]:
+    """Modules as they are typed: as a directory."""
+    with TemporaryDirectory() as folder:
+        for name, text in modules.items():
+            path = Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        yield folder
+
 
 def _place(namespace: Sequence[str]) -> str:
     return "/".join(quote(segment, safe="*") for segment in namespace)
@@ -105,11 +177,15 @@ def _scope(namespace: Sequence[str]) -> list[str]:
     return [_place(namespace)] if namespace else []
 
 
+def _option(name: str, value: Any) -> list[str]:
+    return [name] if value is True else [f"{name}={each}" for each in _texts(value)]
+
+
 def _texts(value: Any) -> list[str]:
     """An option as it is typed: not at all, once, or once for each of a list."""
-    if value is None:
+    if value is None or value is False:
         return []
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [str(each) for each in value]
     if isinstance(value, datetime):
         return [value.isoformat()]
@@ -123,7 +199,7 @@ class AtTheKeyboard:
         self._server = server
 
     def door(self, tenant: str, person: Person) -> Door:
-        return Typed(self._server.url, key_for(self._server, tenant, person))
+        return Typed(["--json", "--url", self._server.url, "--token", key_for(self._server, tenant, person)])
 
     def pass_time(self, seconds: float) -> None:
         time.sleep(seconds)

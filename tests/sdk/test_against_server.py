@@ -35,6 +35,12 @@ class Both:
         self._runner = asyncio.Runner() if flavour == "async" else None
         self.client: Any = (AsyncClient if self._runner else Client)(url, token)
 
+    def view(self, why: str, **named: Any) -> Both:
+        """The same client with every read justified; closed together with this one."""
+        view = object.__new__(Both)
+        view._runner, view.client = self._runner, self.client.justified(why, **named)
+        return view
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def call(*given: Any, **named: Any) -> Any:
             answer = getattr(self.client, name)(*given, **named)
@@ -302,6 +308,21 @@ PROGRAM: list[tuple[str, Callable[[Any, Any], Awaitable[Any]]]] = [
     ("unknown token", lambda m, _: m.revoke_token("nope")),
     ("bad source", lambda m, _: m.import_progress("nope")),
     ("bad entries", lambda m, _: m.import_page("0" * 64, [{"x": 1}])),
+    ("no policy", lambda m, _: m.push_policy({})),
+    ("bad module", lambda m, _: m.check_policy({"../x.rego": "package x"})),
+    ("open policy", lambda m, _: m.push_policy({"authz.rego": "package memories.authz\n\nallow := true\n"})),
+    ("long note", lambda m, _: m.push_policy({"authz.rego": "package memories.authz\n"}, note="n" * 1001)),
+    ("unknown version", lambda m, _: m.rollback_policy(7)),
+    ("bad version", lambda m, _: m.rollback_policy(-1)),
+    ("bad action", lambda m, _: m.explain_policy("invent", ("a",), "k", user_id="u")),
+    ("no caller", lambda m, _: m.explain_policy("read", ("a",), "k", user_id="")),
+    ("bad audit", lambda m, _: m.list_audit(action="invented")),
+    ("bad audit limit", lambda m, _: m.list_audit(limit=0)),
+    ("bad audit cursor", lambda m, _: m.list_audit(cursor="nonsense")),
+    ("unknown memory", lambda m, _: m.force_delete(UUID(int=1), justification="x")),
+    ("no reason", lambda m, _: m.force_delete(UUID(int=1), justification=" ")),
+    ("bad setting", lambda m, _: m.change_settings({"max_depth": 65})),
+    ("no setting", lambda m, _: m.change_settings({})),
 ]
 
 

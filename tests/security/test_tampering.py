@@ -18,8 +18,12 @@ from tests.sizes import sized
 
 import recollect
 from recollect import MemoriesSync
+from recollect.domain.address import Address, namespace
+from recollect.domain.commits import Commit, Relabel
 from recollect.domain.reasons import EndReason, EventKind, Plane
+from recollect.domain.verification import LogChecker
 from recollect.ports.store import Verification
+from recollect.sync import drive
 from recollect.testing.doubles import ManualClock
 
 TENANTS = ("left", "right")
@@ -65,9 +69,19 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Original:
         columns = {table: [(row[1], row[2], not row[3]) for row in _columns(db, table)] for table in KEYED}
         kept = Counter(row[0] for row in db.execute("SELECT kept FROM events"))
         reasons = {row[0] for row in db.execute("SELECT end_reason FROM versions")}
+        pinned = {row[0] for row in db.execute("SELECT end_reason FROM versions WHERE pinned_sequence IS NOT NULL")}
+        relabelled = Counter(row[0] for row in db.execute(_STATES_OF_RELABELLED))
     assert all(kept[state] > 4 for state in (0, 1, 2)), f"whole, emptied and purged versions are needed: {kept}"
     assert reasons == {None, *(reason.value for reason in EndReason)}
+    assert pinned >= {None, "updated"}, "relabelled versions are needed, live and ended"
+    assert all(relabelled[state] > 4 for state in (0, 1, 2)), f"and whole, emptied and purged ones: {relabelled}"
     return Original(base / "data", heads, base / "older.db", columns)
+
+
+_STATES_OF_RELABELLED = """
+SELECT o.kept FROM events r JOIN events o ON o.tenant = r.tenant AND o.row_id = r.row_id AND o.kind IN ('add', 'update')
+WHERE r.kind = 'relabelled'
+"""
 
 
 def _columns(db: apsw.Connection, table: str) -> list[Any]:
@@ -75,7 +89,7 @@ def _columns(db: apsw.Connection, table: str) -> list[Any]:
 
 
 def live_through(memories: MemoriesSync, clock: ManualClock) -> None:
-    """Everything that can happen to a version: replaced, deleted, expired, erased, evicted and purged."""
+    """Everything that can happen to a version: relabelled, replaced, deleted, expired, erased, evicted and purged."""
     for age in range(3):
         for number in range(6):
             path = ("user", f"u{number % 3}", "notes") if number % 2 else ("shared", f"s{number % 2}")
@@ -84,8 +98,11 @@ def live_through(memories: MemoriesSync, clock: ManualClock) -> None:
                 said = {"age": age, "again": again}
                 memories.put(path, f"k{age}{number}", said, attributes={"a": again}, policy_attributes=policy)
                 clock.advance(1)
+                relabel(memories, path, f"k{age}{number}", times=(number + again) % 3)
             memories.put(("shared", "short"), f"t{age}{number}", {"age": age}, ttl=50)
             memories.put(("shared", "doomed"), f"d{age}{number}", {"age": age})
+            relabel(memories, ("shared", "short"), f"t{age}{number}", times=number % 2)
+            relabel(memories, ("shared", "doomed"), f"d{age}{number}", times=number % 2)
             memories.delete(("shared", "doomed"), f"d{age}{number}")
         clock.advance(60)
         memories.sweep()
@@ -96,10 +113,21 @@ def live_through(memories: MemoriesSync, clock: ManualClock) -> None:
     memories.put(("user", "u2"), "back", {"again": True})
     for again in range(3):
         memories.put(("shared", "new"), "k", {"again": again})
+        relabel(memories, ("shared", "new"), "k", times=1)
         clock.advance(1)
     memories.delete(("shared", "new"), "k")
     clock.advance(20)
     memories.sweep()
+
+
+def relabel(memories: MemoriesSync, path: Sequence[str], key: str, *, times: int) -> None:
+    """Let the policy attributes be computed anew so often, each time with another result."""
+    inner, item = memories._memories, memories.get(path, key)
+    assert item is not None
+    for level in range(times):
+        wish = Relabel(Address(Plane.ITEM, namespace(path), key), item.revision, f'{{"level":{level}}}')
+        done = drive(inner._store.commit(Commit(inner._tenant, (wish,))))
+        assert done.outcomes[0].kind is EventKind.RELABELLED
 
 
 # -- harm
@@ -195,6 +223,32 @@ def cut_tail(db: apsw.Connection, original: Original) -> str | None:
     return f"the last {length} events of {tenant} cut off"
 
 
+def set_back(db: apsw.Connection, original: Original) -> str | None:
+    """A version that was relabelled twice or more, with the attributes of an earlier time and the claim to that."""
+    row = random.choice([row for row in _rows(db, "versions") if row["pinned_sequence"] is not None])
+    earlier = _relabellings(db, row)[:-1]
+    if not earlier:
+        return None
+    level = random.randrange(len(earlier))
+    _write(db, "versions", row, {"policy_attributes": f'{{"level":{level}}}', "pinned_sequence": earlier[level]})
+    return f"attributes set back to those of event {earlier[level]} in {_told('versions', row)}"
+
+
+def claim_another(db: apsw.Connection, original: Original) -> str | None:
+    """A version that claims another relabelling: one of its own, one of another version, or one that never was."""
+    row = random.choice([row for row in _rows(db, "versions") if row["value"] is not None])
+    sql = "SELECT sequence FROM events WHERE tenant = ? AND kind = 'relabelled'"
+    others = [other for (other,) in db.execute(sql, (row["tenant"],))] + [0, 1, row["sequence"], 1 << 40]
+    claimed = random.choice([other for other in others if other != row["pinned_sequence"]])
+    _write(db, "versions", row, {"pinned_sequence": claimed})
+    return f"a claim to event {claimed} in {_told('versions', row)}"
+
+
+def _relabellings(db: apsw.Connection, row: dict[str, Any]) -> list[int]:
+    sql = "SELECT sequence FROM events WHERE tenant = ? AND row_id = ? AND kind = 'relabelled' ORDER BY sequence"
+    return [sequence for (sequence,) in db.execute(sql, (row["tenant"], row["id"]))]
+
+
 def _told(table: str, row: dict[str, Any]) -> str:
     shown = {name: value for name, value in row.items() if not isinstance(value, bytes)}
     return f"{table} {shown}"
@@ -207,6 +261,7 @@ def all_harms(original: Original) -> list[Harm]:
         for name, _, _ in columns:
             if (table, name) not in OPERATIONAL:
                 harms.append(lambda db, o, table=table, name=name: edit_column(db, o, table, name))  # type: ignore[misc] # bound now
+    harms += [set_back, claim_another] * 3
     return [*harms, *([delete_row] * 6), *([swap_rows] * 10), *([cut_tail] * 3)]
 
 
@@ -301,6 +356,15 @@ def test_a_forged_version_is_found(original: Original, tmp_path: Path) -> None:
 def test_nothing_is_found_where_no_harm_was_done(original: Original, tmp_path: Path) -> None:
     harmed(original, tmp_path / "copy", lambda *_: None)
     assert [report.problems for report in verified(tmp_path / "copy", original.heads)] == [(), ()]
+
+
+def test_a_verify_that_believes_whatever_relabelling_is_claimed_is_caught(
+    original: Original, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(LogChecker, "_relabelled", lambda *_: None)
+    random.seed(1)
+    _, missed = unnoticed(original, tmp_path / "copy", 100)
+    assert any("attributes set back" in said for said in missed)
 
 
 def test_a_verify_that_forgets_the_hash_is_caught(original: Original, tmp_path: Path, monkeypatch: Any) -> None:

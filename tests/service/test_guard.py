@@ -17,7 +17,7 @@ from recollect.domain.callers import _NEEDS, Action, Caller, Role, Scope, check_
 from recollect.domain.errors import Forbidden, InvalidAttributes, InvalidFilter, PolicyTrouble, RecollectError
 from recollect.main import compose
 from recollect.ports.policy import Decision, Narrowed, Policy
-from recollect.service.guard import Guard
+from recollect.service.guard import Always, InForce, Ruling, View
 from recollect.service.memories import Memories
 from recollect.sync import MemoriesSync
 
@@ -42,6 +42,25 @@ class Scripted(Policy):
     async def narrow(self, *_: Any, **__: Any) -> Any:
         return _said(self._narrowed)
 
+    async def review(self, *_: Any, **__: Any) -> Any:
+        return _said(None)
+
+
+class Guarded:
+    """Rules of this policy, in the name of whomever."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+
+    async def allow(self, caller: Caller, action: Action, namespace: Any, key: str, value: Any = None) -> None:
+        await Ruling(caller, InForce(self.policy)).allow(action, namespace, key, value)
+
+    async def extract(self, caller: Caller, *given: Any) -> Any:
+        return await Ruling(caller, InForce(self.policy)).extract(*given)
+
+    async def view(self, caller: Caller, prefix: Any, filter: Any) -> View | None:  # noqa: A002 - the word of the API
+        return await Ruling(caller, InForce(self.policy)).view(prefix, filter)
+
 
 def _said(answer: Any) -> Any:
     if isinstance(answer, BaseException):
@@ -52,7 +71,7 @@ def _said(answer: Any) -> Any:
 def memories(policy: Policy, caller: Caller = ALICE) -> MemoriesSync:
     """Memories in nobody's file, behind this policy."""
     workings = compose(":memory:", Settings(), direct=True)
-    workings.guard.policy = policy
+    workings.guard.policies = Always(policy)
     return MemoriesSync(Memories(workings, caller))
 
 
@@ -79,7 +98,7 @@ def test_an_action_needs_its_scope_and_one_of_its_roles(action: Action) -> None:
 
 
 async def test_the_policy_is_not_asked_when_the_credential_lacks_the_scope() -> None:
-    guard = Guard(Scripted(RuntimeError("asked"), RuntimeError("asked"), RuntimeError("asked")))
+    guard = Guarded(Scripted(RuntimeError("asked"), RuntimeError("asked"), RuntimeError("asked")))
     nobody = new_caller("t", "alice", scopes=[])
     for action in (Action.READ, Action.WRITE, Action.DELETE):
         with pytest.raises(Forbidden):
@@ -116,14 +135,14 @@ NO_DECISIONS: list[Any] = [
 @pytest.mark.parametrize("answer", NO_DECISIONS, ids=repr)
 async def test_no_answer_a_wrong_answer_and_a_fault_are_denials(answer: Any) -> None:
     with pytest.raises((Forbidden, PolicyTrouble)) as caught:
-        await Guard(Scripted(answer)).allow(ADMIN, Action.READ, NOTES, "k")
+        await Guarded(Scripted(answer)).allow(ADMIN, Action.READ, NOTES, "k")
     assert "broke" not in caught.value.message, "what went wrong inside is not for callers"
 
 
 async def test_an_explicit_allow_allows_and_a_denial_may_say_why() -> None:
-    await Guard(Scripted(Decision(True))).allow(ALICE, Action.READ, ("anything",), "k")
+    await Guarded(Scripted(Decision(True))).allow(ALICE, Action.READ, ("anything",), "k")
     with pytest.raises(Forbidden) as caught:
-        await Guard(Scripted(Decision(False, "after office hours"))).allow(ADMIN, Action.READ, NOTES, "k")
+        await Guarded(Scripted(Decision(False, "after office hours"))).allow(ADMIN, Action.READ, NOTES, "k")
     assert caught.value.details == {"reason": "after office hours"}
 
 
@@ -160,13 +179,13 @@ def test_nothing_is_read_written_or_deleted_without_a_decision(answer: Any) -> N
     ],
 )
 async def test_a_caller_sees_what_lies_in_both(asked: Any, opened: Any, seen: Any) -> None:
-    view = await Guard(Scripted(narrowed=Narrowed(opened))).view(ALICE, asked, None)
+    view = await Guarded(Scripted(narrowed=Narrowed(opened))).view(ALICE, asked, None)
     assert (None if view is None else view.prefix) == seen
 
 
 @given(SEGMENTS, SEGMENTS)
 async def test_a_narrowed_scope_is_never_wider_than_either(asked: tuple[str, ...], opened: tuple[str, ...]) -> None:
-    guard = Guard(Scripted(narrowed=Narrowed(opened)))
+    guard = Guarded(Scripted(narrowed=Narrowed(opened)))
     if len(opened) < len(asked) and asked[: len(opened)] == opened:
         with pytest.raises(PolicyTrouble):
             await guard.view(ALICE, asked, None)
@@ -181,7 +200,7 @@ async def test_a_narrowed_scope_is_never_wider_than_either(asked: tuple[str, ...
 
 @given(SEGMENTS)
 async def test_the_built_in_rule_opens_nothing_but_ones_own(asked: tuple[str, ...]) -> None:
-    guard = Guard(BuiltinPolicy())
+    guard = Guarded(BuiltinPolicy())
     view = await guard.view(ALICE, asked, None)
     assert view is None or view.prefix[:2] == ("user", "alice")
     assert (await guard.view(ADMIN, asked, None)) is not None
@@ -213,7 +232,7 @@ NO_NARROWING: list[Any] = [
 def test_a_narrowing_that_is_none_shows_nothing(answer: Any) -> None:
     store = memories(BuiltinPolicy(), ADMIN)
     store.put(NOTES, "k", {"secret": True})
-    store._memories._workings.guard.policy = Scripted(Decision(True), {}, answer)
+    store._memories._workings.guard.policies = Always(Scripted(Decision(True), {}, answer))
     calls: list[Callable[[], Any]] = [store.search, store.list_namespaces, store.events]
     for call in calls:
         with suppress(PolicyTrouble):
@@ -221,7 +240,7 @@ def test_a_narrowing_that_is_none_shows_nothing(answer: Any) -> None:
 
 
 async def test_filters_of_caller_and_policy_must_both_hold() -> None:
-    guard = Guard(Scripted(narrowed=Narrowed((), {"lang": "en", "level": {"lte": 3}})))
+    guard = Guarded(Scripted(narrowed=Narrowed((), {"lang": "en", "level": {"lte": 3}})))
     view = await guard.view(ALICE, (), {"lang": "de"})
     assert view is not None
     assert [(each.name, each.operands) for each in view.filter.conditions] == [
@@ -238,13 +257,13 @@ def test_a_policy_can_only_take_away_from_a_search() -> None:
     for lang in ("en", "de"):
         store.put(NOTES, lang, {}, attributes={"lang": lang})
     own = ("user", "alice")
-    store._memories._workings.guard.policy = Scripted(Decision(True), {}, Narrowed(own, {"lang": "en"}))
+    store._memories._workings.guard.policies = Always(Scripted(Decision(True), {}, Narrowed(own, {"lang": "en"})))
     assert [item.key for item in store.search()] == ["en"]
     assert [item.key for item in store.search(filter={"lang": "de"})] == []
     assert [item.key for item in store.search(filter={"lang": {"in": ["de", "en"]}})] == ["en"]
     assert [event.key for event in store.events()] == ["en"]
     assert store.list_namespaces() == [NOTES]
-    store._memories._workings.guard.policy = Scripted(Decision(True), {}, Narrowed(own, {"lang": "fr"}))
+    store._memories._workings.guard.policies = Always(Scripted(Decision(True), {}, Narrowed(own, {"lang": "fr"})))
     assert store.list_namespaces() == []
 
 
@@ -270,13 +289,14 @@ def test_attributes_that_cannot_be_kept_are_refused_and_nothing_is_written(answe
 
 
 async def test_only_those_who_are_trusted_give_policy_attributes_and_the_policy_has_the_last_word() -> None:
-    guard = Guard(BuiltinPolicy())
+    guard = Guarded(BuiltinPolicy())
     with pytest.raises(Forbidden):
         await guard.extract(ALICE, NOTES, "k", {}, None, {"sub": "bob"})
     with pytest.raises(Forbidden):
         await guard.extract(ALICE, NOTES, "k", {}, None, {})
     found = await guard.extract(ADMIN, NOTES, "k", {}, None, {"sub": "bob", "tier": "gold"})
-    assert found == {"namespace": "user", "sub": "alice", "tier": "gold"}
+    given = {"recollect.given": ["sub", "tier"]}
+    assert found == {"namespace": "user", "sub": "alice", "tier": "gold", **given}
 
 
 # -- an id tells nothing of whose it is
@@ -296,13 +316,13 @@ def test_an_id_of_somebody_else_looks_like_no_id() -> None:
 def test_a_change_of_policy_holds_from_the_next_request_on() -> None:
     store = memories(BuiltinPolicy())
     store.put(NOTES, "k", {})
-    store._memories._workings.guard.policy = Scripted(Decision(False))
+    store._memories._workings.guard.policies = Always(Scripted(Decision(False)))
     with pytest.raises(Forbidden):
         store.get(NOTES, "k")
 
 
 def test_a_guard_that_believes_anything_is_caught() -> None:
-    class Gullible(Guard):
+    class Gullible(Guarded):
         """A planted fault: whatever is not a denial allows."""
 
         async def allow(self, caller: Caller, action: Action, namespace: Any, key: str, value: Any = None) -> None:

@@ -13,7 +13,10 @@ import pytest
 
 import recollect
 from recollect import errors
+from recollect.domain.address import Address, namespace
+from recollect.domain.commits import Commit, Put
 from recollect.domain.instants import Instant
+from recollect.domain.reasons import Plane
 from recollect.main import DATA_FILE
 from recollect.testing.doubles import START
 
@@ -52,7 +55,9 @@ async def test_an_awaited_write_leaves_the_loop_free(tmp_path: Path) -> None:
     clock = NotingClock()
     async with recollect.open(tmp_path / "data", clock=clock) as memories:
         clock.threads.clear()
-        await memories.put(ALICE, "k", {"n": 1})
+        put = Put(Address(Plane.ITEM, namespace(ALICE), "k"), b"{}")
+        await memories.workings.store.commit(Commit("default", (put,)))
+        assert clock.threads
         assert threading.get_ident() not in clock.threads
 
 

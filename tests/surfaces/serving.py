@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
@@ -69,9 +69,15 @@ class Served:
 
 
 @contextmanager
-def served(home: Path, settings: Mapping[str, object], *, spoiled: bool = False) -> Iterator[Served]:
-    """A service over a new data directory, stopped at the end; it must stop without a complaint."""
-    command = [sys.executable, "-m", "tests.surfaces.serving", str(home), "spoiled" if spoiled else "whole"]
+def served(
+    home: Path, settings: Mapping[str, object], *, spoiled: bool = False, still: bool = False
+) -> Iterator[Served]:
+    """A service over a new data directory, stopped at the end; it must stop without a complaint.
+
+    One that is `still` has no workers, so that what happens in it depends on the requests alone.
+    """
+    forms = ["spoiled"] * spoiled + ["still"] * still
+    command = [sys.executable, "-m", "tests.surfaces.serving", str(home), *forms]
     calm = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
     given = {f"RECOLLECT_{name.upper()}": str(value) for name, value in settings.items()}
     with (
@@ -130,15 +136,18 @@ def spoiled_answer(planted: str, start: dict[str, Any], body: bytes) -> tuple[di
 
 def main() -> None:
     """Serve the data directory that the command line names, and say on one line where and with which key."""
-    home, form = Path(sys.argv[1]), sys.argv[2]
+    home, forms = Path(sys.argv[1]), sys.argv[2:]
 
     def announce(started: Started) -> None:
         print(json.dumps({"url": started.url, "admin_key": started.admin_key}), flush=True)
 
     def app(service: Service) -> Any:
-        return Spoiled(make_app(service)) if form == "spoiled" else make_app(service)
+        return Spoiled(make_app(service)) if "spoiled" in forms else make_app(service)
 
-    with patch("recollect.server.make_app", app):
+    with ExitStack() as changes:
+        changes.enter_context(patch("recollect.server.make_app", app))
+        if "still" in forms:
+            changes.enter_context(patch("recollect.server._workers", lambda *_: ()))
         serve(home / "data", flags={"port": 0}, announce=announce)
 
 

@@ -1,8 +1,9 @@
-"""The public contract: valid, complete, true to the code, and strict enough that a wrong answer breaks it."""
+"""The public contracts: valid, complete, true to the code, and strict enough that a wrong answer breaks them."""
 
 from __future__ import annotations
 
 import copy
+import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -14,25 +15,42 @@ import msgspec
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from referencing.exceptions import Unresolvable
+from tests.surfaces.contracts import (
+    COMPONENTS,
+    CONTRACT,
+    CONTRACT_FOR_ADMINISTRATORS,
+    CONTRACTS,
+    OPERATIONS,
+    PATHS,
+    SCHEMAS,
+    each_operation,
+    followed,
+)
 
-from recollect.domain import address, attributes, callers, commits, errors, filters, queries, verification
-from recollect.domain.reasons import EndReason, EventKind, Finding
+from recollect.domain import (
+    address,
+    attributes,
+    bundles,
+    callers,
+    commits,
+    errors,
+    filters,
+    queries,
+    tuning,
+    verification,
+)
+from recollect.domain.reasons import TOLD, EndReason, Finding
 from recollect.domain.retention import Pass
-from recollect.service import reading, transfer
+from recollect.service import audit, reading, transfer
 from recollect.surfaces.rest.routes import ROUTES, Route
 from recollect.wire import requests
 from recollect.wire.errors import status_of
 
 ROOT = Path(__file__).parents[2]
-CONTRACT: dict[str, Any] = msgspec.yaml.decode((ROOT / "contracts/openapi.yaml").read_bytes())
-SCHEMAS: dict[str, Any] = CONTRACT["components"]["schemas"]
-OPERATIONS = [
-    pytest.param(path, method, operation, id=operation["operationId"])
-    for path, methods in CONTRACT["paths"].items()
-    for method, operation in methods.items()
-]
+EACH = pytest.mark.parametrize("contract", CONTRACTS, ids=["everybody", "administrators"])
 ANONYMOUS = {"/healthz", "/readyz"}
-ONLY_WHEN_OPENED = {"invalid_setting", "not_a_store", "schema_too_new", "engine_too_old"}
+READERS = {"/docs", "/openapi.yaml", "/openapi-admin.yaml"}
+ONLY_WHEN_OPENED = {"not_a_store", "schema_too_new", "engine_too_old"}
 """Raised before there is a service that could answer."""
 ONLY_CLASSES = {
     "error",
@@ -44,21 +62,12 @@ ONLY_CLASSES = {
     "service_trouble",
 }
 """Names of whole branches, which are caught but never raised themselves."""
-
-
-def followed(node: Any) -> Any:
-    """What a reference points to, with what stands beside it; anything else as it is."""
-    if not isinstance(node, dict) or "$ref" not in node:
-        return node
-    found: Any = CONTRACT
-    for step in node["$ref"].removeprefix("#/").split("/"):
-        found = found[step]
-    return {**followed(found), **{name: value for name, value in node.items() if name != "$ref"}}
+MEMORY_ACTIONS = [callers.Action.READ, callers.Action.WRITE, callers.Action.DELETE]
 
 
 def complaints(schema: dict[str, Any], value: Any) -> list[str]:
     """What is wrong with a value, in the eyes of a schema of the contract."""
-    whole = {"components": CONTRACT["components"], "allOf": [schema]}
+    whole = {"components": COMPONENTS, "allOf": [schema]}
     validator = jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
     return [f"{error.instance_path}: {error.message}" for error in validator.iter_errors(value)]
 
@@ -83,8 +92,9 @@ def flaws(contract: dict[str, Any]) -> list[str]:
         return [f"{problem.ref} leads nowhere"]
 
 
-def test_the_contract_is_valid_openapi() -> None:
-    assert flaws(CONTRACT) == []
+@EACH
+def test_a_contract_is_valid_openapi(contract: dict[str, Any]) -> None:
+    assert flaws(contract) == []
 
 
 @pytest.mark.parametrize("flaw", ["response", "reference", "parameter"])
@@ -100,20 +110,57 @@ def test_a_contract_that_is_not_valid_is_caught(flaw: str) -> None:
     assert flaws(broken)
 
 
-def test_the_contract_has_the_version_of_the_program() -> None:
+@EACH
+def test_a_contract_has_the_version_of_the_program(contract: dict[str, Any]) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert CONTRACT["info"]["version"] == project["version"]
+    assert contract["info"]["version"] == project["version"]
+
+
+def test_what_administrators_do_is_in_the_contract_for_them_and_nothing_else() -> None:
+    assert all(path.startswith("/admin/v1/") for path in CONTRACT_FOR_ADMINISTRATORS["paths"])
+    assert not [path for path in CONTRACT["paths"] if path.startswith("/admin")]
+    assert CONTRACT_FOR_ADMINISTRATORS["security"] == CONTRACT["security"]
+    assert CONTRACT_FOR_ADMINISTRATORS["servers"] == CONTRACT["servers"]
+
+
+def disagreeing(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """What has the same name in both contracts, but is not the same."""
+    return [
+        f"{group}/{name}"
+        for group in one["components"]
+        for name in one["components"][group].keys() & other["components"].get(group, {}).keys()
+        if one["components"][group][name] != other["components"][group][name]
+    ]
+
+
+def test_what_has_the_same_name_in_both_contracts_is_the_same() -> None:
+    assert disagreeing(*CONTRACTS) == []
+    changed = copy.deepcopy(CONTRACT)
+    changed["components"]["schemas"]["Error"]["properties"]["details"]["type"] = "array"
+    assert disagreeing(changed, CONTRACT_FOR_ADMINISTRATORS) == ["schemas/Error"]
+
+
+@EACH
+def test_everything_that_a_contract_defines_is_used_in_it(contract: dict[str, Any]) -> None:
+    used = set(re.findall("#/components/([A-Za-z]+)/([A-Za-z]+)", json.dumps(contract)))
+    schemes = {each for _, _, operation in each_operation() for one in operation.get("security", ()) for each in one}
+    schemes |= {each for one in contract["security"] for each in one}
+    defined = {(group, name) for group, members in contract["components"].items() for name in members}
+    assert {(group, name) for group, name in defined if group != "securitySchemes"} == used
+    assert {name for group, name in defined if group == "securitySchemes"} <= schemes
 
 
 def test_operations_have_names_of_their_own_words_and_a_place() -> None:
-    operations = [operation for _, operation in each_operation()]
-    names = [operation["operationId"] for operation in operations]
+    names = [operation["operationId"] for _, _, operation in each_operation()]
     assert len(names) == len(set(names))
-    tags = {tag["name"] for tag in CONTRACT["tags"]}
-    for operation in operations:
-        assert operation["summary"]
-        assert operation["description"]
-        assert set(operation["tags"]) <= tags
+    chapters = [tag["name"] for contract in CONTRACTS for tag in contract["tags"]]
+    assert len(chapters) == len(set(chapters))
+    for contract in CONTRACTS:
+        for methods in contract["paths"].values():
+            for operation in methods.values():
+                assert operation["summary"]
+                assert operation["description"]
+                assert set(operation["tags"]) <= {tag["name"] for tag in contract["tags"]}
 
 
 @pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS)
@@ -121,7 +168,7 @@ def test_only_health_is_answered_to_strangers(path: str, method: str, operation:
     security = operation.get("security", CONTRACT["security"])
     assert (security == []) is (path in ANONYMOUS)
     assert ("401" in operation["responses"]) is (path not in ANONYMOUS)
-    assert ({"basic": []} in security) is (path in {"/docs", "/openapi.yaml"})
+    assert ({"basic": []} in security) is (path in READERS)
 
 
 @pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS)
@@ -140,7 +187,7 @@ def test_every_answer_names_its_request_and_every_error_has_the_one_shape(
 
 
 def test_every_object_says_whether_it_takes_more_than_is_listed() -> None:
-    open_ended = {"Value", "StoredValue", "StoredAttributes", "PolicyAttributes", "Filter"}
+    open_ended = {"Value", "StoredValue", "StoredAttributes", "PolicyAttributes", "Filter", "Modules"}
     for name, schema in SCHEMAS.items():
         if schema.get("type") == "object" and name not in open_ended:
             assert schema["additionalProperties"] is False, name
@@ -178,7 +225,7 @@ def spoiled(example: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         yield f"a wrong {name}", {**example, name: {"of": ["no", "such", "type"]} if name not in OPEN else 7}
 
 
-OPEN = {"value", "attributes", "details", "detail", "policy_attributes"}
+OPEN = {"value", "attributes", "details", "detail", "policy_attributes", "input"}
 
 
 @pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS)
@@ -193,13 +240,14 @@ def test_a_wrong_answer_breaks_the_contract(path: str, method: str, operation: d
 
 
 def test_the_routes_of_the_service_are_those_of_the_contract() -> None:
-    promised = {(method.upper(), path) for path, methods in CONTRACT["paths"].items() for method in methods}
+    promised = {(method.upper(), path) for path, method, _ in each_operation()}
     assert {(route.method, route.path) for route in ROUTES} == promised
+    assert len(promised) == len(ROUTES)
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 def test_each_route_asks_for_what_the_contract_says(route: Route) -> None:
-    operation = CONTRACT["paths"][route.path][route.method.lower()]
+    operation = PATHS[route.path][route.method.lower()]
     security = operation.get("security", CONTRACT["security"])
     assert route.body is ("requestBody" in operation)
     assert route.anonymous is (security == [])
@@ -230,10 +278,10 @@ def permitted(
 
 def test_every_error_that_can_reach_a_client_is_documented_under_its_status() -> None:
     documented: dict[str, set[int]] = {}
-    for answer in {answer["$ref"] for _, operation in each_operation() for answer in refs(operation)}:
+    for answer in {answer["$ref"] for _, _, operation in each_operation() for answer in refs(operation)}:
         status = next(
             status
-            for _, operation in each_operation()
+            for _, _, operation in each_operation()
             for status, written in operation["responses"].items()
             if written.get("$ref") == answer
         )
@@ -250,11 +298,6 @@ def test_every_error_that_can_reach_a_client_is_documented_under_its_status() ->
     assert set(SCHEMAS["Error"]["properties"]["code"]["enum"]) == set(sent)
 
 
-def each_operation() -> Iterator[tuple[str, dict[str, Any]]]:
-    for methods in CONTRACT["paths"].values():
-        yield from methods.items()
-
-
 def refs(operation: dict[str, Any]) -> Iterator[dict[str, str]]:
     yield from (answer for answer in operation["responses"].values() if "$ref" in answer)
 
@@ -262,7 +305,7 @@ def refs(operation: dict[str, Any]) -> Iterator[dict[str, str]]:
 @pytest.mark.parametrize(
     ("listed", "known"),
     [
-        (SCHEMAS["EventKind"]["enum"], EventKind),
+        (SCHEMAS["EventKind"]["enum"], TOLD),
         (SCHEMAS["EndReason"]["enum"][:-1], EndReason),
         (SCHEMAS["Problem"]["properties"]["finding"]["enum"], Finding),
         (list(SCHEMAS["Swept"]["properties"]), Pass),
@@ -270,17 +313,32 @@ def refs(operation: dict[str, Any]) -> Iterator[dict[str, str]]:
         (SCHEMAS["Archived"]["enum"], queries.Archived),
         (SCHEMAS["Permission"]["enum"], callers.Scope),
         ([name for name in SCHEMAS["Condition"]["properties"] if name.startswith("$")], filters.Operator),
+        (SCHEMAS["Package"]["enum"], bundles.Package),
+        (SCHEMAS["Audited"]["enum"], audit.Audited),
+        (list(SCHEMAS["ChangeSettings"]["properties"]), tuning.TUNABLE),
+        (list(SCHEMAS["Tuned"]["properties"]["settings"]["properties"]), tuning.TUNABLE),
+        (SCHEMAS["Tuned"]["properties"]["changed"]["items"]["enum"], tuning.TUNABLE),
+        (SCHEMAS["ExplainPolicy"]["properties"]["action"]["enum"], [*MEMORY_ACTIONS, "search"]),
+        (SCHEMAS["Change"]["properties"]["action"]["enum"], MEMORY_ACTIONS),
     ],
-    ids=["event kinds", "end reasons", "findings", "passes", "orders", "archived", "scopes", "operators"],
+    ids=[
+        *("event kinds", "end reasons", "findings", "passes", "orders", "archived", "scopes", "operators"),
+        *("packages", "audited", "settings to change", "settings", "changed settings", "explained", "simulated"),
+    ],
 )
 def test_closed_sets_are_those_of_the_code(listed: list[str], known: Any) -> None:
     assert sorted(listed) == sorted(known)
 
 
 def parameter(path: str, method: str, name: str) -> dict[str, Any]:
-    found = (followed(each) for each in CONTRACT["paths"][path][method]["parameters"])
+    found = (followed(each) for each in PATHS[path][method]["parameters"])
     schema: dict[str, Any] = followed(next(each for each in found if each["name"] == name)["schema"])
     return schema
+
+
+def bounds_of(setting: str) -> tuple[float, float, bool]:
+    schema = SCHEMAS["ChangeSettings"]["properties"][setting]
+    return schema["minimum"], schema["maximum"], schema["type"] == ["integer", "null"]
 
 
 @pytest.mark.parametrize(
@@ -304,6 +362,19 @@ def parameter(path: str, method: str, name: str) -> dict[str, Any]:
         (SCHEMAS["Sweep"]["properties"]["batch"]["maximum"], queries.MAX_LIMIT),
         (SCHEMAS["CreateToken"]["properties"]["user_id"]["maxLength"], callers.MAX_NAME),
         (SCHEMAS["CreateToken"]["properties"]["roles"]["maxItems"], callers.MAX_ROLES),
+        (SCHEMAS["UserId"]["maxLength"], callers.MAX_NAME),
+        (SCHEMAS["Search"]["properties"]["as_user_id"]["maxLength"], callers.MAX_NAME),
+        (SCHEMAS["Justification"]["maxLength"], audit.MAX_JUSTIFICATION),
+        (SCHEMAS["Modules"]["maxProperties"], bundles.MAX_MODULES),
+        (SCHEMAS["Modules"]["propertyNames"]["pattern"], f"^{bundles._NAME.pattern}$"),
+        (SCHEMAS["Modules"]["additionalProperties"]["maxLength"], bundles.MAX_BUNDLE_BYTES),
+        *((SCHEMAS["Bundle"]["properties"][name]["maxLength"], bundles.MAX_BUNDLE_BYTES) for name in bundles.Package),
+        (SCHEMAS["PushPolicy"]["properties"]["note"]["maxLength"], audit.MAX_JUSTIFICATION),
+        (SCHEMAS["ExplainPolicy"]["properties"]["namespace"]["maxItems"], address.DEPTH_CEILING),
+        (SCHEMAS["ExplainPolicy"]["properties"]["roles"]["maxItems"], callers.MAX_ROLES),
+        (SCHEMAS["AuditPage"]["properties"]["entries"]["maxItems"], queries.MAX_LIMIT),
+        (parameter("/admin/v1/audit", "get", "limit")["maximum"], queries.MAX_LIMIT),
+        *((bounds_of(name), (bounds.low, bounds.high, bounds.whole)) for name, bounds in tuning.TUNABLE.items()),
         (parameter("/v1/memories", "put", "Idempotency-Key")["maxLength"], commits.MAX_IDEMPOTENCY_KEY),
         (parameter("/v1/memories/history", "get", "limit")["maximum"], queries.MAX_LIMIT),
         (parameter("/v1/memories/namespaces", "get", "limit")["maximum"], queries.MAX_LIMIT),
@@ -332,6 +403,10 @@ def test_limits_are_those_of_the_code(said: object, limit: object) -> None:
         ("Import", requests.ImportBody),
         ("Entry", requests.ImportEntry),
         ("Nothing", requests.Nothing),
+        ("Bundle", requests.BundleBody),
+        ("PushPolicy", requests.PushBody),
+        ("RollbackPolicy", requests.RollbackBody),
+        ("ExplainPolicy", requests.ExplainBody),
     ],
 )
 def test_what_is_asked_has_the_fields_that_the_service_reads(name: str, shape: type[Any]) -> None:

@@ -1,4 +1,4 @@
-"""The page that shows the contract: complete, readable without a network, and safe whatever the contract says."""
+"""The page that shows the contracts: complete, readable without a network, and safe whatever they say."""
 
 from __future__ import annotations
 
@@ -6,21 +6,15 @@ import json
 import re
 import shlex
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 import pytest
+from tests.surfaces.contracts import CONTRACT, CONTRACTS, OPERATIONS, SCHEMAS
 
 from recollect.surfaces.rest.page import CONTENT_SECURITY_POLICY, render
 
-CONTRACT: dict[str, Any] = msgspec.yaml.decode((Path(__file__).parents[2] / "contracts/openapi.yaml").read_bytes())
-OPERATIONS = [
-    pytest.param(path, method, operation, id=operation["operationId"])
-    for path, methods in CONTRACT["paths"].items()
-    for method, operation in methods.items()
-]
 HOSTILE = "</style></code><script>alert('&')</script><img src=x onerror=\"alert(1)\">`<b>`"
 VOID = {"meta", "br"}
 
@@ -62,7 +56,7 @@ class Reader(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page() -> Reader:
-    return Reader(render(CONTRACT))
+    return Reader(render(*CONTRACTS))
 
 
 @pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS)
@@ -75,7 +69,7 @@ def test_every_operation_is_on_the_page(page: Reader, path: str, method: str, op
 
 def test_every_shape_is_on_the_page_and_every_link_leads_somewhere(page: Reader) -> None:
     ids = page.values("id")
-    assert {f"shape-{name}" for name in CONTRACT["components"]["schemas"]} <= set(ids)
+    assert {f"shape-{name}" for name in SCHEMAS} == {each for each in ids if str(each).startswith("shape-")}
     assert len(ids) == len(set(ids))
     assert {str(link).removeprefix("#") for link in page.values("href")} <= set(map(str, ids))
 
@@ -86,7 +80,7 @@ def test_the_page_is_well_formed(page: Reader) -> None:
 
 
 def test_the_page_needs_no_script_no_network_and_no_other_file(page: Reader) -> None:
-    source = render(CONTRACT)
+    source = render(*CONTRACTS)
     assert not {"script", "link", "img", "iframe", "object", "form", "base"} & set(page.tags)
     assert page.values("src") == page.values("style") == []
     assert all(str(link).startswith("#") for link in page.values("href"))
@@ -96,12 +90,24 @@ def test_the_page_needs_no_script_no_network_and_no_other_file(page: Reader) -> 
 
 
 def test_the_page_follows_the_light_or_dark_of_its_reader() -> None:
-    assert "color-scheme: light dark" in render(CONTRACT)
-    assert "@media (prefers-color-scheme: dark)" in render(CONTRACT)
+    assert "color-scheme: light dark" in render(*CONTRACTS)
+    assert "@media (prefers-color-scheme: dark)" in render(*CONTRACTS)
 
 
 def test_rendering_the_same_contract_gives_the_same_page() -> None:
-    assert render(CONTRACT) == render(msgspec.json.decode(msgspec.json.encode(CONTRACT)))
+    assert render(*CONTRACTS) == render(*msgspec.json.decode(msgspec.json.encode(CONTRACTS)))
+
+
+def test_both_contracts_are_told_under_their_own_names(page: Reader) -> None:
+    for contract in CONTRACTS:
+        for told in (
+            contract["info"]["title"],
+            contract["info"]["summary"],
+            *(tag["name"] for tag in contract["tags"]),
+        ):
+            assert told.lower() in page.text.lower()
+    assert page.tags.count("h1") == len(CONTRACTS)
+    assert render(CONTRACT) != render(*CONTRACTS)
 
 
 # -- the examples
@@ -109,7 +115,7 @@ def test_rendering_the_same_contract_gives_the_same_page() -> None:
 
 def command_of(operation_id: str) -> list[str]:
     """The example of an operation, as a shell would split it."""
-    page = render(CONTRACT)
+    page = render(*CONTRACTS)
     article = page[page.index(f'id="{operation_id}"') :]
     command = next(block for block in Reader(article[: article.index("</article>")]).blocks if block.startswith("curl"))
     return shlex.split(command.replace("\\\n", ""))
@@ -137,7 +143,7 @@ def test_repeated_parameters_are_repeated_in_the_command() -> None:
 
 
 def poisoned(node: Any) -> Any:
-    """The contract with hostile text wherever it speaks to people, in its examples and in its names."""
+    """A contract with hostile text wherever it speaks to people, in its examples and in its names."""
     if isinstance(node, dict):
         changed = {name: poisoned(value) for name, value in node.items()}
         for name in ("summary", "description", "title", "pattern", "format", "default"):
@@ -156,13 +162,13 @@ def poisoned(node: Any) -> Any:
 
 
 def test_hostile_text_stays_text() -> None:
-    poison = poisoned(CONTRACT)
+    poison, other = map(poisoned, CONTRACTS)
     poison["tags"].append({"name": HOSTILE, "description": HOSTILE})
     poison["components"]["schemas"][HOSTILE] = {"description": HOSTILE, "type": "string"}
     poison["paths"]["/" + HOSTILE] = {
         "get": {"operationId": HOSTILE, "tags": [HOSTILE], "responses": {HOSTILE: {"headers": {HOSTILE: {}}}}}
     }
-    page = Reader(render(poison))
+    page = Reader(render(poison, other))
     assert not {"script", "img", "b"} & set(page.tags)
     assert not [name for name, _ in page.attributes if name.startswith("on")]
     assert page.misnested == []
@@ -171,6 +177,6 @@ def test_hostile_text_stays_text() -> None:
 
 
 def test_text_that_is_not_escaped_is_caught() -> None:
-    page = Reader(render(CONTRACT).replace("Remember a value under a key", HOSTILE))
+    page = Reader(render(*CONTRACTS).replace("Remember a value under a key", HOSTILE))
     assert "script" in page.tags
     assert page.misnested

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -154,6 +154,15 @@ def open_door(way: Remote | Local, *, create: bool) -> Door:
 
     settings = load(way.home, environment=os.environ, flags={}).settings
     return open_sync(way.home, tenant=way.tenant, actor=user_name(), settings=settings)
+
+
+def open_without_data(way: Local) -> Door:
+    """Memories that are kept nowhere, with the settings of a data directory, to judge policies by."""
+    from recollect.main import IN_MEMORY, open_sync  # here, because store and encryption are slow to load
+
+    settings = load(way.home, environment=os.environ, flags={}).settings
+    plain = replace(settings, policy_engine="rego", policy_dir=None, opa_url=None)
+    return open_sync(IN_MEMORY, tenant=way.tenant, actor=user_name(), settings=plain)
 
 
 def user_name() -> str:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recollect.cli.doors import Asked, Local, Remote, find_way, home_folder, open_door
+from recollect.cli.arguments import usage
+from recollect.cli.doors import Asked, Local, Remote, find_way, home_folder, open_door, open_without_data
 from recollect.cli.screen import Screen
 
 if TYPE_CHECKING:
@@ -67,6 +68,21 @@ class Here:
             if isinstance(way, Local):
                 tenant = "" if way.tenant == "default" else f", tenant {way.tenant}"
                 self.screen.note(f"no server runs; opened {way.home} as the local administrator{tenant}")
+        return self._door
+
+    def reading(self, why: str | None, as_user: str | None) -> Door:
+        """The memories to read from: as one's own, or for a reason that is written down, and as some user."""
+        if as_user is not None and why is None:
+            raise usage("reading in another user's place is written down; say why with --why", "--as-user")
+        return self.door() if why is None else self.door().justified(why, as_user_id=as_user)
+
+    def judge(self) -> Door:
+        """What can judge policies: the server that is meant, or, without one, memories that are kept nowhere."""
+        way = self.way()
+        if isinstance(way, Remote):
+            return self.door()
+        if self._door is None:
+            self._door = open_without_data(way)
         return self._door
 
     @property
@@ -125,5 +141,22 @@ def as_command(function: Command) -> Callable[..., None]:
     context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
     run.__dict__["__signature__"] = inspect.Signature([context, *own, *shared])
+    run.__name__, run.__doc__ = function.__name__, function.__doc__
+    return run
+
+
+def as_group(function: Command) -> Callable[..., None]:
+    """The function as what a group of commands does when no command of it is named."""
+    shared = shared_options(hidden=True)
+    alone = as_command(function)
+
+    def run(context: typer.Context, **given: Any) -> None:
+        if context.invoked_subcommand is None:
+            alone(context, **given)
+        else:
+            options: Options = context.obj or Options(Asked())
+            context.obj = options.joined(**{each.name: given[each.name] for each in shared})
+
+    run.__dict__["__signature__"] = inspect.signature(alone)
     run.__name__, run.__doc__ = function.__name__, function.__doc__
     return run

@@ -29,6 +29,12 @@ Idempotency = Annotated[
     str | None, typer.Option("--idempotency-key", metavar="TEXT", help="Repeating the call with it changes nothing.")
 ]
 AsOf = Annotated[str | None, typer.Option(metavar="TIME", help="As it was at that moment; 2h is two hours ago.")]
+Why = Annotated[
+    str | None, typer.Option("--why", metavar="TEXT", help="Why you read what may not be yours; it is written down.")
+]
+AsUser = Annotated[
+    str | None, typer.Option("--as-user", metavar="USER", help="As that user would see it; for administrators.")
+]
 WithArchived = Annotated[Archived, typer.Option(help="What to do about archived memories.")]
 _PAGE = 100
 _HISTORY = 1_000
@@ -81,6 +87,8 @@ def get(
     by_id: Annotated[str | None, typer.Option("--id", metavar="UUID", help="A version, by its id instead.")] = None,
     as_of: AsOf = None,
     archived: WithArchived = Archived.EXCLUDE,
+    as_user: AsUser = None,
+    why: Why = None,
 ) -> None:
     """Print the value under a key; with --json, the whole item.
 
@@ -90,13 +98,13 @@ def get(
         if namespace is not None:
             raise arguments.usage("give a namespace and a key, or --id, not both")
         version = _uuid(by_id)
-        found = here.door().get_by_id(version)
+        found = here.reading(why, as_user).get_by_id(version)
     elif namespace is None or key is None:
         raise arguments.usage("a namespace and a key are needed, like: get user/alice/notes tea")
     else:
         moment = arguments.moment(as_of, "--as-of", now=datetime.now(UTC))
         segments = arguments.namespace(namespace)
-        found = here.door().get(segments, key, as_of=moment, archived=archived)
+        found = here.reading(why, as_user).get(segments, key, as_of=moment, archived=archived)
     if found is None:
         raise NotFound("memory not found")
     if here.is_json:
@@ -113,12 +121,29 @@ def _uuid(text: str) -> UUID:
 
 
 def rm(
-    here: Here, namespace: Where, key: Key, expected_revision: Expected = None, idempotency_key: Idempotency = None
+    here: Here,
+    namespace: Annotated[str | None, typer.Argument(metavar="NAMESPACE", help="Like user/alice/notes.")] = None,
+    key: Annotated[str | None, typer.Argument(metavar="KEY", help="The name within the namespace.")] = None,
+    by_id: Annotated[str | None, typer.Option("--id", metavar="UUID", help="Whoever's it is, by its id.")] = None,
+    why: Annotated[str | None, typer.Option(metavar="TEXT", help="Why, with --id; it is written down.")] = None,
+    expected_revision: Expected = None,
+    idempotency_key: Idempotency = None,
 ) -> None:
     """Delete a key; deleting what is not there changes nothing.
 
+    With --id, administrators delete a memory whoever's it is, whatever the policy says.
+
     Example: recollect rm user/alice/notes tea
     """
+    if by_id is not None:
+        if namespace is not None or expected_revision is not None or idempotency_key is not None:
+            raise arguments.usage("give a namespace and a key, or --id, not both")
+        _force_delete(here, _uuid(by_id), why)
+        return
+    if namespace is None or key is None:
+        raise arguments.usage("a namespace and a key are needed, like: rm user/alice/notes tea")
+    if why is not None:
+        raise arguments.usage("--why goes with --id; nobody asks why you delete what is yours")
     segments = arguments.namespace(namespace)
     done = here.door().delete(segments, key, expected_revision=expected_revision, idempotency_key=idempotency_key)
     if here.is_json:
@@ -127,6 +152,16 @@ def rm(
         here.screen.say(f"{place(segments, key)}: there was nothing to delete")
     else:
         here.screen.say(f"{place(segments, key)}: deleted, after revision {done.revision}")
+
+
+def _force_delete(here: Here, item_id: UUID, why: str | None) -> None:
+    if why is None:
+        raise arguments.usage("deleting by id is written down; say why with --why", "--why")
+    done = here.door().force_delete(item_id, justification=why)
+    if here.is_json:
+        here.screen.document({"id": str(item_id), "kind": done.kind})
+    else:
+        here.screen.say(f"{item_id}: deleted")
 
 
 def archive(
@@ -177,6 +212,8 @@ def search(
     as_of: AsOf = None,
     archived: WithArchived = Archived.EXCLUDE,
     everything: Annotated[bool, typer.Option("--all", help="All there is, page by page.")] = False,
+    as_user: AsUser = None,
+    why: Why = None,
 ) -> None:
     """Find memories at or below a namespace.
 
@@ -184,7 +221,7 @@ def search(
     """
     prefix, wanted = arguments.scope(namespace), arguments.conditions(condition)
     moment = arguments.moment(as_of, "--as-of", now=datetime.now(UTC))
-    door, header = here.door(), True
+    door, header = here.reading(why, as_user), True
     while True:
         found = door.search(
             prefix,
@@ -231,13 +268,15 @@ def ls(
     suffix: Annotated[str | None, typer.Option(metavar="NAMESPACE", help="Only those that end so.")] = None,
     depth: Annotated[int | None, typer.Option("--max-depth", metavar="N", help="Only so many segments.")] = None,
     archived: WithArchived = Archived.EXCLUDE,
+    as_user: AsUser = None,
+    why: Why = None,
 ) -> None:
     """Show the namespaces that have memories, as a tree.
 
     Example: recollect ls 'user/*' --max-depth 2
     """
     prefix, ending = arguments.scope(namespace), arguments.scope(suffix)
-    door = here.door()
+    door = here.reading(why, as_user)
 
     def pages() -> Iterator[tuple[str, ...]]:
         offset = 0
@@ -277,13 +316,16 @@ def history(
     key: Key,
     limit: Annotated[int, typer.Option(metavar="N", help="How many versions; at most 1,000.")] = 100,
     before_revision: Annotated[int | None, typer.Option(metavar="N", help="Only versions before it.")] = None,
+    as_user: AsUser = None,
+    why: Why = None,
 ) -> None:
     """Show every kept version of a key, newest first.
 
     Example: recollect history user/alice/notes tea
     """
     segments = arguments.namespace(namespace)
-    versions = here.door().history(segments, key, limit=limit, before_revision=before_revision)
+    door = here.reading(why, as_user)
+    versions = door.history(segments, key, limit=limit, before_revision=before_revision)
     if not versions:
         raise NotFound("no version of it is kept")
     if here.is_json:

@@ -12,15 +12,16 @@ import inspect
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import typer
 from typer.core import TyperGroup
 
-from recollect.cli import access, memories, service, timeline, transfer, upkeep
+from recollect.cli import access, explaining, memories, oversight, policy, service, timeline, transfer, upkeep
 from recollect.cli.doors import Asked, errors
-from recollect.cli.here import Command, Options, as_command, shared_options
+from recollect.cli.here import Command, Options, as_command, as_group, shared_options
 from recollect.cli.invocation import NAME
 from recollect.cli.screen import Screen, calm, dumped
 
@@ -82,13 +83,14 @@ def _explain(typed: Sequence[str], code: str, message: str, details: dict[str, A
     own = _before_dashes(typed)
     with contextlib.suppress(BrokenPipeError):
         if "--json" in own:
-            plain = {name: value if _is_plain(value) else str(value) for name, value in details.items()}
+            plain = msgspec.to_builtins(details, str_keys=True, enc_hook=str)
             envelope = {"error": message, "code": code, "details": plain | ({"advice": advice} if advice else {})}
             sys.stderr.write(dumped(msgspec.json.encode(envelope)) + "\n")
         else:
             screen, reason = Screen(color="--no-color" not in own), details.get("reason")
             said = f"{message}: {reason}" if isinstance(reason, str) and reason not in message else message
             sys.stderr.write(f"{screen.styled('error', 'red', sys.stderr)}: {calm(said)}\n")
+            sys.stderr.writelines(f"  {calm(line)}\n" for line in _refusals(details))
             sys.stderr.write(f"{screen.styled(calm(advice), 'dim', sys.stderr)}\n" if advice else "")
     return _STATUS.get(code, FAILED)
 
@@ -98,8 +100,20 @@ def _before_dashes(typed: Sequence[str]) -> Sequence[str]:
     return typed[: typed.index("--")] if "--" in typed else typed
 
 
-def _is_plain(value: object) -> bool:
-    return isinstance(value, str | int | float | bool | None)
+def _refusals(details: dict[str, Any]) -> list[str]:
+    """Everything for which a policy is refused, one line each."""
+    found = []
+    for problem in sorted(_told(details.get("problems")), key=lambda each: (str(each.get("module")), each.get("line"))):
+        where = f"{problem.get('module')}:{problem['line']}" if problem.get("line") else problem.get("module")
+        found.append(f"{where}: {problem.get('message')}" if where else str(problem.get("message")))
+    for failed in _told(details.get("failed")):
+        note = failed.get("note")
+        found.append(f"failed: {failed.get('check')}{f': {note}' if note else ''}")
+    return found
+
+
+def _told(listed: object) -> list[dict[str, Any]]:
+    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
 
 
 def _help_for(problem: typer.TyperException) -> str:
@@ -151,11 +165,10 @@ _COMMANDS: dict[str, dict[str, Command]] = {
     "The log": {"log": timeline.log, "head": upkeep.head, "verify": upkeep.verify},
     "Service": {
         "serve": service.serve,
-        "settings": service.settings,
         "doctor": service.doctor,
         "version": service.show_version,
     },
-    "Access": {"whoami": access.whoami},
+    "Access": {"whoami": access.whoami, "audit": oversight.audit},
     "Keeping": {
         "backup": upkeep.backup,
         "restore": upkeep.restore,
@@ -165,16 +178,52 @@ _COMMANDS: dict[str, dict[str, Command]] = {
         "erase": upkeep.erase,
     },
 }
-_GROUPS: dict[str, tuple[str, str, dict[str, Command]]] = {
-    "tokens": (
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Commands with a name in common, and what that name does alone: it prints the help, or what is said here."""
+
+    panel: str
+    meaning: str
+    commands: dict[str, Command]
+    alone: Command | None = None
+
+
+_GROUPS: dict[str, Group] = {
+    "settings": Group(
+        "Service",
+        "Show every setting, and change some of them at run time.",
+        {"show": oversight.show_settings, "set": oversight.set_settings, "unset": oversight.unset_settings},
+        alone=service.settings,
+    ),
+    "tokens": Group(
         "Access",
         "API keys: make, list and revoke them.",
         {"create": access.create, "list": access.show, "revoke": access.revoke},
     ),
-    "keys": (
+    "policy": Group(
+        "Access",
+        "The policy: who may read, write, find and approve what.",
+        {
+            "show": policy.show,
+            "explain": explaining.explain,
+            "init": policy.init,
+            "test": policy.try_out,
+            "simulate": policy.simulate,
+            "push": policy.push,
+            "rollback": policy.rollback,
+        },
+    ),
+    "keys": Group(
         "Keeping",
         "The encryption keys: where they come from, and how they are renewed.",
         {"rotate": upkeep.rotate, "show": upkeep.show_keys},
+    ),
+    "index": Group(
+        "Keeping",
+        "What is done behind the scenes: how far it is, and how to hurry it.",
+        {"status": oversight.index_status, "trigger": oversight.index_trigger},
     ),
 }
 
@@ -188,12 +237,12 @@ def _made() -> typer.Typer:
     for panel, commands in _COMMANDS.items():
         for name, function in commands.items():
             made.command(name, rich_help_panel=panel)(as_command(function))
-    for name, (panel, meaning, commands) in _GROUPS.items():
-        group = typer.Typer(help=meaning)
-        group.callback(invoke_without_command=True)(_help)
-        for verb, function in commands.items():
-            group.command(verb)(as_command(function))
-        made.add_typer(group, name=name, rich_help_panel=panel)
+    for name, group in _GROUPS.items():
+        below = typer.Typer()
+        below.callback(invoke_without_command=True)(_help if group.alone is None else as_group(group.alone))
+        for verb, function in group.commands.items():
+            below.command(verb)(as_command(function))
+        made.add_typer(below, name=name, rich_help_panel=group.panel, short_help=group.meaning, help=group.meaning)
     return made
 
 

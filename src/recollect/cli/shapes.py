@@ -8,19 +8,53 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from recollect.domain.callers import Caller as LocalCaller
     from recollect.domain.rows import Item as LocalItem
+    from recollect.ports.policy import Explanation as LocalExplanation
+    from recollect.ports.policy import Report as LocalReport
     from recollect.ports.store import Verification as LocalVerification
+    from recollect.service.audit import AuditEntry as LocalAuditEntry
+    from recollect.service.policies import Change as LocalChange
+    from recollect.service.policies import PolicyInForce as LocalPolicy
+    from recollect.service.policies import Simulation as LocalSimulation
     from recollect.service.tokens import Token as LocalToken
+    from recollect.service.tuning import Tuned as LocalTuned
     from recollect.service.views import ErasureReceipt as LocalReceipt
+    from recollect.service.views import IndexStatus as LocalIndexStatus
     from recollect.service.views import MemoryEvent
     from recollect.service.views import Written as LocalWritten
-    from recollect_client import Caller, ErasureReceipt, Event, Item, Token, Verification, Written
+    from recollect_client import (
+        AuditEntry,
+        Caller,
+        Change,
+        ErasureReceipt,
+        Event,
+        Explanation,
+        IndexStatus,
+        Item,
+        PolicyInForce,
+        Report,
+        Simulation,
+        Token,
+        Tuned,
+        Verification,
+        Written,
+    )
 
     AnyItem = LocalItem | Item
     AnyEvent = MemoryEvent | Event
     AnyWritten = LocalWritten | Written
     AnyToken = LocalToken | Token
+    AnyPolicy = LocalPolicy | PolicyInForce
+    AnyReport = LocalReport | Report
+    AnyExplanation = LocalExplanation | Explanation
+    AnySimulation = LocalSimulation | Simulation
+    AnyAuditEntry = LocalAuditEntry | AuditEntry
+    AnyIndexStatus = LocalIndexStatus | IndexStatus
+    AnyTuned = LocalTuned | Tuned
 
 _TOKEN = ("id", "name", "tenant", "user_id", "client_id", "roles", "scopes")
+_VERSION = ("number", "digest", "source", "note", "by")
+_CLAUSE = ("module", "line", "title", "held", "failed", "failed_line")
+_EXTRACTION = ("running", "done", "total", "changed", "failed")
 _RECEIPT = ("id", "subject", "versions", "live", "sequence", "hash")
 
 
@@ -144,3 +178,97 @@ def caller(who: LocalCaller | Caller) -> dict[str, Any]:
 def receipt(erased: LocalReceipt | ErasureReceipt) -> dict[str, Any]:
     """The proof of an erasure."""
     return {name: getattr(erased, name) for name in _RECEIPT} | {"at": moment(erased.at)}
+
+
+# -- policies, the audit, the index and the settings
+
+
+def policy(found: AnyPolicy) -> dict[str, Any]:
+    """The policy in force, with its texts and the versions before it."""
+    return {
+        "version": policy_version(found.version),
+        "modules": dict(found.modules),
+        "packages": list(found.packages),
+        "versions": [policy_version(each) for each in found.versions],
+    }
+
+
+def policy_version(found: Any) -> dict[str, Any]:
+    """One version of a policy, without its texts."""
+    return {name: getattr(found, name) for name in _VERSION} | {"at": moment(found.at)}
+
+
+def report(found: AnyReport) -> dict[str, Any]:
+    """What there is to say against a policy."""
+    return {
+        "sound": found.sound,
+        "problems": [{"message": each.message, "module": each.module, "line": each.line} for each in found.problems],
+        "checks": [{"name": each.name, "passed": each.passed, "note": each.note} for each in found.checks],
+        "packages": list(found.packages),
+    }
+
+
+def explanation(found: AnyExplanation) -> dict[str, Any]:
+    """Why a policy says what it says."""
+    decision, narrowed = found.decision, found.narrowed
+    opened = None if narrowed is None else {"namespace_prefix": list(narrowed.prefix), "filter": narrowed.filter}
+    return {
+        "package": found.package,
+        "rule": found.rule,
+        "decision": None if decision is None else {"allow": decision.allow, "reason": decision.reason},
+        "narrowed": opened,
+        "clauses": [{name: getattr(each, name) for name in _CLAUSE} for each in found.clauses],
+        "input": found.input,
+    }
+
+
+def simulation(found: AnySimulation) -> dict[str, Any]:
+    """What a policy would have decided otherwise."""
+    return {
+        "tried": found.tried,
+        "changes": [change(each) for each in found.changes],
+        "report": report(found.report),
+    }
+
+
+def change(found: LocalChange | Change) -> dict[str, Any]:
+    """A decision that would be another one."""
+    asked: Any = getattr(found, "asked", found)
+    who: Any = getattr(asked, "caller", asked)
+    return {
+        "user_id": who.user_id,
+        "client_id": who.client_id,
+        "roles": sorted(who.roles),
+        "action": asked.action,
+        "namespace": list(asked.namespace),
+        "key": asked.key,
+        "before": {"allow": found.before.allow, "reason": found.before.reason},
+        "after": {"allow": found.after.allow, "reason": found.after.reason},
+    }
+
+
+def audit_entry(found: AnyAuditEntry) -> dict[str, Any]:
+    """One thing that was done."""
+    return {
+        "id": str(found.id),
+        "action": found.action,
+        "by": found.by,
+        "at": moment(found.at),
+        "justification": found.justification,
+        "details": found.details,
+    }
+
+
+def index_status(found: AnyIndexStatus) -> dict[str, Any]:
+    """What is still to be done behind the scenes."""
+    extraction = found.extraction
+    moments = {"started_at": moment(extraction.started_at), "finished_at": moment(extraction.finished_at)}
+    return {
+        "pending": found.pending,
+        "extraction": {name: getattr(extraction, name) for name in _EXTRACTION} | moments,
+    }
+
+
+def tuned(found: AnyTuned) -> dict[str, Any]:
+    """The settings that can be changed at run time."""
+    return {"settings": dict(found.settings), "changed": list(found.changed)}

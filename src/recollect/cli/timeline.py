@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +14,7 @@ import typer
 from recollect.cli import arguments, shapes
 from recollect.cli.doors import errors
 from recollect.cli.here import Here
-from recollect.cli.memories import Scope
+from recollect.cli.memories import AsUser, Scope, Why
 from recollect.cli.screen import calm, one_line, place, when
 from recollect.domain.queries import event_cursor
 from recollect.domain.reasons import EventKind
@@ -24,8 +25,20 @@ if TYPE_CHECKING:
 
 _PAGE = 200
 _WAIT_SECONDS = 1.0
+_JUSTIFIED_SECONDS = 20.0
+"""How long one read may wait for news where every read is written down."""
 _PATIENCE_SECONDS = 3_600.0
 """How long a server may be away before following it ends."""
+
+
+class Kind(StrEnum):
+    """Which kinds of events can be asked for: those that callers are told of."""
+
+    ADD = EventKind.ADD.value
+    UPDATE = EventKind.UPDATE.value
+    DELETE = EventKind.DELETE.value
+    EXPIRED = EventKind.EXPIRED.value
+    ERASED = EventKind.ERASED.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +55,14 @@ def log(
     here: Here,
     namespace: Scope = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens from now on.")] = False,
-    kinds: Annotated[list[EventKind] | None, typer.Option("--kind", help="Only such events; may be repeated.")] = None,
+    kinds: Annotated[list[Kind] | None, typer.Option("--kind", help="Only such events; may be repeated.")] = None,
     since: Annotated[str | None, typer.Option(metavar="TIME", help="Only from then on; 2h: two hours ago.")] = None,
     until: Annotated[str | None, typer.Option(metavar="TIME", help="Only before then.")] = None,
     after: Annotated[str | None, typer.Option(metavar="CURSOR", help="Read forward from there.")] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, max=_PAGE, help="How many at most.")] = 50,
     everything: Annotated[bool, typer.Option("--all", help="From the beginning, without a limit.")] = False,
+    as_user: AsUser = None,
+    why: Why = None,
 ) -> None:
     """Show what happened: the latest events, or those after a cursor.
 
@@ -58,13 +73,13 @@ def log(
         raise arguments.usage("--follow has no end; leave --until out")
     moments = arguments.moment(since, "--since", now=now), arguments.moment(until, "--until", now=now)
     part = Part(arguments.scope(namespace), tuple(kinds) if kinds else None, *moments)
-    door = here.door()
+    door = here.reading(why, as_user)
     if everything:
         after = _show_all(here, door, part, after)
     else:
         after = _show_page(here, door, part, after, limit, as_lines=follow)
     if follow:
-        for told in followed(door, part, after):
+        for told in followed(door, part, after, _WAIT_SECONDS if why is None else _JUSTIFIED_SECONDS):
             _show(here, told)
 
 
@@ -154,12 +169,12 @@ def _last_after(door: Door, part: Part, after: str | None, count: int) -> tuple[
             return list(told), after
 
 
-def followed(door: Door, part: Part, after: str | None) -> Iterator[AnyEvent]:
+def followed(door: Door, part: Part, after: str | None, wait: float = _WAIT_SECONDS) -> Iterator[AnyEvent]:
     """Each event as it happens, without end; a server that restarts is waited for."""
     follow = getattr(door, "follow", None)
     if follow is not None:
         yield from follow(part.prefix, after=after, kinds=part.kinds, patience=_PATIENCE_SECONDS)
     while True:
-        page = door.events(part.prefix, after=after, kinds=part.kinds, limit=_PAGE, wait=_WAIT_SECONDS)
+        page = door.events(part.prefix, after=after, kinds=part.kinds, limit=_PAGE, wait=wait)
         yield from page
         after = page.cursor

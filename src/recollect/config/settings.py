@@ -11,6 +11,7 @@ from recollect.domain.address import DEPTH_CEILING, MAX_DEPTH
 from recollect.domain.attributes import is_name
 from recollect.domain.errors import InvalidSetting
 from recollect.domain.retention import Retention
+from recollect.domain.tuning import TUNABLE, checked_tuning
 
 _DAY = 86_400
 
@@ -36,6 +37,26 @@ class Settings:
         _NO_ATTRIBUTES,
         "Names of attributes that are kept in plain text beside the sealed ones, so that filters can ask for them.",
         live=True,
+    )
+    policy_engine: str = _setting(
+        "rego",
+        "What decides: `rego`, in the service itself; `opa`, an OPA server at `opa_url`; or `builtin`, the plain rule "
+        "that everybody has their own subtree and administrators everything.",
+    )
+    policy_dir: str | None = _setting(
+        None, "A directory of Rego modules that replace the built-in policy, followed whenever they change."
+    )
+    policy_processes: int = _setting(1, "How many processes evaluate policies; 1 to 16.")
+    tenant_policies: bool = _setting(
+        True, "Whether administrators may give their tenant a policy of its own.", live=True
+    )
+    require_justification: bool = _setting(
+        False, "Whether administrators must say why they read what is not their own.", live=True
+    )
+    opa_url: str | None = _setting(None, 'Where the OPA server is, for `policy_engine = "opa"`; https, or on loopback.')
+    opa_token: Secret | None = _setting(None, "What Recollect shows to the OPA server, if that asks for a token.")  # noqa: RUF009 - it makes a field, like all others
+    opa_seconds: float = _setting(
+        1.0, "How long the OPA server may take for an answer; without one, nothing is allowed."
     )
     keep_superseded_seconds: int | None = _setting(
         90 * _DAY,
@@ -88,6 +109,12 @@ class Settings:
     )
     shutdown_seconds: float = _setting(20.0, "How long to wait for requests under way when the service is stopped.")
     sweep_seconds: float = _setting(60.0, "How often what has expired or is no longer kept is swept away.", live=True)
+    index_seconds: float = _setting(
+        30.0,
+        "How often it is looked whether something is to be indexed or extracted anew, if nothing says so.",
+        live=True,
+    )
+    index_batch: int = _setting(100, "How many items are indexed at once; 1 to 1,000.", live=True)
     log_level: str = _setting("info", f"How much is logged: one of {', '.join(_LEVELS)}.", live=True)
     log_format: str = _setting("text", "How the log is written: `text` for people, `json` for machines.")
     jwt_issuer: str | None = _setting(None, "Who must have issued a JWT (`iss`); needed to accept JWTs at all.")
@@ -112,6 +139,8 @@ class Settings:
                 self._check_whole(each.name, 0, 1 << 40)
         for name, below, most in _NUMBERS:
             self._check_number(name, below, most)
+        for name in TUNABLE:
+            checked_tuning(name, getattr(self, name))
         for name in _TEXTS:
             text = getattr(self, name)
             if text is not None and (not isinstance(text, str) or not text.strip()):
@@ -121,8 +150,17 @@ class Settings:
         self._check_jwt()
 
     def _check_choices(self) -> None:
-        if not isinstance(self.allow_plain_http, bool):
-            raise InvalidSetting("allow_plain_http must be true or false")
+        for name in _SWITCHES:
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidSetting(f"{name} must be true or false")
+        if self.policy_engine not in _ENGINES:
+            raise InvalidSetting(f"policy_engine must be one of {', '.join(_ENGINES)}, not {self.policy_engine!r}")
+        if self.policy_engine == "opa" and self.opa_url is None:
+            raise InvalidSetting("policy_engine = opa needs opa_url, the address of the OPA server")
+        if self.policy_engine != "rego" and self.policy_dir is not None:
+            raise InvalidSetting(f"policy_dir is for policy_engine = rego, not {self.policy_engine}")
+        if self.opa_url is not None and not _is_safe_url(self.opa_url):
+            raise InvalidSetting("opa_url must begin with https://, or with http:// on loopback")
         if self.log_level not in _LEVELS:
             raise InvalidSetting(f"log_level must be one of {', '.join(_LEVELS)}, not {self.log_level!r}")
         if self.log_format not in ("text", "json"):
@@ -147,8 +185,10 @@ class Settings:
             raise InvalidSetting(f"give one way to check JWTs, not {' and '.join(ways)}")
         if ways and (self.jwt_issuer is None or self.jwt_audience is None):
             raise InvalidSetting(f"{ways[0]} needs jwt_issuer and jwt_audience: a token must be checked for both")
-        if self.jwt_key is not None and not isinstance(self.jwt_key, Secret):
-            raise InvalidSetting("jwt_key must be a Secret, so that it cannot be printed by mistake")
+        for name in ("jwt_key", "opa_token"):
+            secret = getattr(self, name)
+            if secret is not None and not isinstance(secret, Secret):
+                raise InvalidSetting(f"{name} must be a Secret, so that it cannot be printed by mistake")
         algorithms = self.jwt_algorithms
         if not isinstance(algorithms, tuple) or not algorithms or not set(algorithms) <= _ALGORITHMS:
             raise InvalidSetting(f"jwt_algorithms must be some of {', '.join(sorted(_ALGORITHMS))}")
@@ -181,7 +221,7 @@ class Settings:
 
 
 _WHOLE = (
-    ("max_depth", 1, DEPTH_CEILING),
+    ("policy_processes", 1, 16),
     ("reader_threads", 1, 64),
     ("group_size", 1, 10_000),
     ("port", 0, 65_535),
@@ -190,15 +230,19 @@ _WHOLE = (
 )
 _NUMBERS = (
     ("busy_seconds", 0.001, 3_600),
+    ("opa_seconds", 0.01, 60),
     ("body_seconds", 0.1, 3_600),
     ("request_seconds", 0.1, 86_400),
     ("rate_per_second", 0, 1e9),
     ("failures_per_second", 0, 1e9),
     ("shutdown_seconds", 0, 3_600),
-    ("sweep_seconds", 0.05, 86_400),
     ("jwt_leeway_seconds", 0, 60),
 )
+_SWITCHES = ("allow_plain_http", "tenant_policies", "require_justification")
+_ENGINES = ("rego", "opa", "builtin")
 _TEXTS = (
+    "policy_dir",
+    "opa_url",
     "master_key_command",
     "previous_master_key_command",
     "tls_certificate",

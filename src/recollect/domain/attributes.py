@@ -20,6 +20,8 @@ MAX_ELEMENTS = 256
 MAX_BYTES = 16 * 1024
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
+GIVEN = "recollect.given"
+"""The attribute that names those which a trusted caller gave, so that they are kept when the rest is computed anew."""
 NONE = "{}"
 """No attributes at all, as stored."""
 

@@ -14,6 +14,8 @@ from recollect.domain.text import flaw_in, shown
 
 MAX_NAME = 128
 MAX_ROLES = 32
+LOCAL = "local"
+"""What stands for the credential of the process itself."""
 SYSTEM_TENANT = "recollect:system"
 """Where the service keeps what belongs to no tenant, such as API keys; no caller is ever of it."""
 
@@ -52,6 +54,14 @@ class Action(StrEnum):
     BACKUP = "backup"
     ROTATE = "rotate"
     METRICS = "metrics"
+    SHOW_POLICY = "show_policy"
+    CHANGE_POLICY = "change_policy"
+    AUDIT = "audit"
+    JUSTIFY = "justify"
+    FORCE_DELETE = "force_delete"
+    SHOW_INDEX = "show_index"
+    TRIGGER_INDEX = "trigger_index"
+    CHANGE_SETTINGS = "change_settings"
 
 
 ALL_SCOPES = frozenset(Scope)
@@ -67,6 +77,14 @@ _NEEDS: dict[Action, tuple[Scope, frozenset[str]]] = {
     Action.TOKENS: (Scope.ADMIN, frozenset({Role.ADMIN, Role.OPERATOR})),
     Action.BACKUP: (Scope.ADMIN, frozenset({Role.OPERATOR})),
     Action.ROTATE: (Scope.ADMIN, frozenset({Role.OPERATOR})),
+    Action.SHOW_POLICY: (Scope.READ, frozenset({Role.ADMIN, Role.AUDITOR, Role.OPERATOR})),
+    Action.CHANGE_POLICY: (Scope.ADMIN, frozenset({Role.ADMIN, Role.OPERATOR})),
+    Action.AUDIT: (Scope.READ, frozenset({Role.ADMIN, Role.AUDITOR})),
+    Action.JUSTIFY: (Scope.READ, frozenset({Role.ADMIN})),
+    Action.FORCE_DELETE: (Scope.ADMIN, frozenset({Role.ADMIN})),
+    Action.SHOW_INDEX: (Scope.READ, frozenset({Role.ADMIN, Role.AUDITOR, Role.OPERATOR})),
+    Action.TRIGGER_INDEX: (Scope.ADMIN, frozenset({Role.ADMIN, Role.OPERATOR})),
+    Action.CHANGE_SETTINGS: (Scope.ADMIN, frozenset({Role.OPERATOR})),
 }
 
 
@@ -94,7 +112,7 @@ class Caller(msgspec.Struct, frozen=True):
 
 def local_caller(tenant: str, actor: str = "") -> Caller:
     """The process itself: whoever can open the data directory holds all its rights already."""
-    return Caller(tenant, actor, roles=frozenset(Role), credential="local")
+    return Caller(tenant, actor, roles=frozenset(Role), credential=LOCAL)
 
 
 def new_caller(

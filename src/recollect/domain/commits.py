@@ -1,6 +1,6 @@
 """Commits: what is to change, as one value that is carried out wholly or not at all.
 
-A commit lists operations (`Put`, `Delete`) and, beside them, what they rest on (`Expect`, `Unchanged`).
+A commit lists operations (`Put`, `Delete` and others) and, beside them, what they rest on (`Expect`, `Unchanged`).
 Because it is a value, a backend may apply it in a transaction, or append it as one document.
 
 What is made for every single write (here, and in rows, events and planning) is an immutable
@@ -67,6 +67,18 @@ class Expire(msgspec.Struct, frozen=True):
     """When it happened elsewhere; None means now."""
 
 
+class Relabel(msgspec.Struct, frozen=True):
+    """Give the live version other policy attributes, in place: it stays the version it is.
+
+    Changes nothing when the live version is no longer the one that was read, or has these attributes already.
+    """
+
+    address: Address
+    revision: int
+    """The revision of the live version, as it was read."""
+    policy_attributes: str
+
+
 class Expect(msgspec.Struct, frozen=True):
     """Refuse the commit unless the key is still at this revision; 0 means absent."""
 
@@ -82,7 +94,9 @@ class Unchanged(msgspec.Struct, frozen=True):
     since: int
 
 
-Operation = Put | Delete | Expire
+Dated = Put | Delete | Expire
+"""What may have happened elsewhere, and be told as of then."""
+Operation = Dated | Relabel
 Condition = Expect | Unchanged
 
 
@@ -132,6 +146,8 @@ def checked_commit(commit: Commit) -> Commit:
         raise InvalidCommit(f"a commit has at most {MAX_OPERATIONS:,} operations, this one {len(commit.operations):,}")
     weight = 0
     for operation in commit.operations:
+        if isinstance(operation, Relabel):
+            continue
         if operation.at is not None and not 0 <= operation.at <= LAST:
             raise InvalidCommit("the moment of an operation lies outside the years 1970 to 9999")
         if isinstance(operation, Put):
@@ -194,9 +210,11 @@ def _said(operation: Operation) -> tuple[object, ...]:
             return (*place, operation.expected_revision, *_told_since(operation))
         case Expire():
             return (*place, *_told_since(operation))
+        case Relabel():
+            return (*place, operation.revision, operation.policy_attributes)
 
 
-def _told_since(operation: Operation, *, archived: bool = False, fields: str | None = None) -> tuple[object, ...]:
+def _told_since(operation: Dated, *, archived: bool = False, fields: str | None = None) -> tuple[object, ...]:
     """What came later to operations: told only where it is used, so that fingerprints kept before still match."""
     told = (archived, operation.at) if archived or operation.at is not None else ()
     return told if fields is None else (*told, fields)

@@ -14,6 +14,7 @@
     │   ├── InvalidCommit
     │   ├── InvalidSetting
     │   ├── InvalidCaller
+    │   ├── InvalidBundle
     │   └── InvalidRequest
     │       ├── RequestTooLarge
     │       ├── RequestTimeout
@@ -157,6 +158,12 @@ class InvalidCaller(InvalidInput):
     """Give a user, a client and roles as short plain text, and scopes out of read, write, delete and admin."""
 
     code = "invalid_caller"
+
+
+class InvalidBundle(InvalidInput):
+    """Correct what the message and the details name: the policy is still the one before."""
+
+    code = "invalid_bundle"
 
 
 class InvalidRequest(InvalidInput):

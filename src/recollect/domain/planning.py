@@ -15,7 +15,18 @@ from msgspec.structs import replace
 
 from recollect.domain.address import Address, Namespace
 from recollect.domain.attributes import NONE
-from recollect.domain.commits import Commit, Condition, Delete, Expect, Expire, Outcome, Put, Receipt, refuse_revision
+from recollect.domain.commits import (
+    Commit,
+    Condition,
+    Delete,
+    Expect,
+    Expire,
+    Outcome,
+    Put,
+    Receipt,
+    Relabel,
+    refuse_revision,
+)
 from recollect.domain.errors import Contention
 from recollect.domain.events import Event, Head, next_event, version_digest
 from recollect.domain.instants import Instant, checked_expiry
@@ -28,7 +39,7 @@ VALUE, ATTRIBUTES = "value", "attributes"
 
 
 class Version(msgspec.Struct):
-    """One version as it is stored: sealed. Only its ending and its index state ever change."""
+    """One version as it is stored: sealed. Only its ending, its policy attributes and its index state ever change."""
 
     address: Address
     id: bytes
@@ -46,6 +57,20 @@ class Version(msgspec.Struct):
     index_state: IndexState = IndexState.UNWANTED
     archived: bool = False
     index_fields: str | None = None
+    pinned_sequence: int | None = None
+    """The event that recorded its present policy attributes; None when that is the one that opened it."""
+
+    def digest(self) -> bytes:
+        """What pins its present contents to an event."""
+        return version_digest(
+            self.value,
+            self.attributes,
+            self.policy_attributes,
+            self.created_at,
+            self.expires_at,
+            self.archived,
+            self.index_fields,
+        )
 
 
 class Newest(msgspec.Struct, frozen=True):
@@ -70,15 +95,32 @@ class Ending(msgspec.Struct, frozen=True):
     index_state: IndexState
 
 
+class Pinned(msgspec.Struct, frozen=True):
+    """A stored version, whole, and the digest in the event that it claims; None when there is no such event."""
+
+    version: Version
+    digest: bytes | None
+
+
+class Label(msgspec.Struct, frozen=True):
+    """Other policy attributes for a stored version, and the event that pins them."""
+
+    id: bytes
+    policy_attributes: str
+    sequence: int
+    index_state: IndexState
+
+
 @dataclass(slots=True)
 class Plan:
-    """Everything to be written: endings first, then versions, then events, then the head."""
+    """Everything to be written: labels first, then endings, then versions, then events, then the head."""
 
     head: Head
     endings: list[Ending] = field(default_factory=list)
     versions: list[Version] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     receipt: Receipt = NO_RECEIPT
+    labels: list[Label] = field(default_factory=list)
 
 
 class Seal(Protocol):
@@ -94,6 +136,11 @@ def ended_index_state(state: IndexState) -> IndexState:
     return IndexState.UNWANTED if state is IndexState.UNWANTED else IndexState.PENDING
 
 
+def relabelled_index_state(state: IndexState) -> IndexState:
+    """The index must hear of the new attributes of what it reflects."""
+    return IndexState.PENDING if state is IndexState.DONE else state
+
+
 def after(head: Head, event: Event) -> Head:
     """The head once the event is in the log."""
     return Head(event.sequence, event.hash, head.trimmed, head.trimmed_hash)
@@ -104,13 +151,17 @@ def plan_commit(
     *,
     head: Head,
     newest: Callable[[Address], Newest | None],
+    pinned: Callable[[bytes], Pinned | None],
     changed_since: Callable[[Plane, Namespace, int], bool],
     now: Instant,
     new_id: Callable[[Instant], bytes],
     seal: Seal,
 ) -> Plan:
-    """Decide a commit. Raises, with nothing decided, when a condition does not hold."""
-    work = _Planning(commit, head, newest, now, new_id, seal)
+    """Decide a commit. Raises, with nothing decided, when a condition does not hold.
+
+    `pinned` is asked only for versions that are to be relabelled, by their id.
+    """
+    work = _Planning(commit, head, newest, pinned, now, new_id, seal)
     for condition in commit.conditions:
         work.require(condition, changed_since)
     for operation in commit.operations:
@@ -118,6 +169,8 @@ def plan_commit(
             outcome = work.put(operation)
         elif isinstance(operation, Delete):
             outcome = work.delete(operation)
+        elif isinstance(operation, Relabel):
+            outcome = work.relabel(operation)
         else:
             outcome = work.expire(operation)
         work.outcomes.append(outcome)
@@ -132,6 +185,7 @@ class _Planning:
         commit: Commit,
         head: Head,
         newest: Callable[[Address], Newest | None],
+        pinned: Callable[[bytes], Pinned | None],
         now: Instant,
         new_id: Callable[[Instant], bytes],
         seal: Seal,
@@ -142,10 +196,12 @@ class _Planning:
         self.new_id = new_id
         self.seal = seal
         self.stored = newest
+        self.pinned = pinned
         self.known: dict[Address, Newest | Version] = {}
         self.head = head
         self.sequence = head.sequence
         self.hash = head.hash
+        self.labels: dict[bytes, Label] = {}
         self.endings: list[Ending] = []
         self.versions: list[Version] = []
         self.events: list[Event] = []
@@ -244,6 +300,43 @@ class _Planning:
             return _NOTHING
         return self.finish_version(found, expire.address, EventKind.EXPIRED, EndReason.EXPIRED, expire.at)
 
+    def relabel(self, relabel: Relabel) -> Outcome:
+        """Give the live version other policy attributes, if it is the one that was read."""
+        address, told = relabel.address, relabel.policy_attributes
+        live = self.known.get(address) or self.stored(address)
+        if live is None or live.ended_at is not None or is_expired(live.expires_at, self.now):
+            return _NOTHING
+        whole = None
+        if live.revision == relabel.revision:
+            whole = live if isinstance(live, Version) else self.as_recorded(live.id)
+        if whole is None or whole.policy_attributes == told:
+            return _NOTHING
+        kind, at, state = EventKind.RELABELLED, max(self.now, live.written_at), relabelled_index_state(live.index_state)
+        digest = replace(whole, policy_attributes=told).digest()
+        sequence = self.tell(kind, address, live.id, live.revision, at, live.expires_at, "", digest)
+        if isinstance(live, Version):
+            live.policy_attributes, live.pinned_sequence, live.index_state = told, sequence, state
+        else:
+            self.labels[live.id] = Label(live.id, told, sequence, state)
+            self.known[address] = replace(live, index_state=state)
+        return Outcome(kind, sequence, live.id, live.revision, live.created_at, live.written_at, live.expires_at)
+
+    def as_recorded(self, row_id: bytes) -> Version | None:
+        """A stored version, with what this commit did before; None when it is not as the log recorded it.
+
+        Pinning such a version anew would hide from `verify` whatever was done to it.
+        """
+        found = self.pinned(row_id)
+        if found is None:
+            return None
+        version = found.version
+        recorded_at = version.sequence if version.pinned_sequence is None else version.pinned_sequence
+        altered = recorded_at > self.head.trimmed and found.digest != version.digest()
+        if altered or recorded_at < version.sequence:
+            return None
+        label = self.labels.get(row_id)
+        return version if label is None else replace(version, policy_attributes=label.policy_attributes)
+
     def finish_version(
         self, live: Newest | Version, address: Address, kind: EventKind, reason: EndReason, at: Instant | None
     ) -> Outcome:
@@ -299,7 +392,7 @@ class _Planning:
         """Everything that was decided."""
         head = Head(self.sequence, self.hash, self.head.trimmed, self.head.trimmed_hash)
         receipt = Receipt(tuple(self.outcomes), self.sequence)
-        return Plan(head, self.endings, self.versions, self.events, receipt)
+        return Plan(head, self.endings, self.versions, self.events, receipt, list(self.labels.values()))
 
 
 _NOTHING = Outcome(None, None, None, 0, None, None, None)
@@ -350,10 +443,16 @@ def plan_erasure(erasure: Erasure, *, head: Head, versions: int, live: int, now:
     return event, Erased(erasure.id, erasure.tenant, erasure.subject, event.sequence, event.hash, now, versions, live)
 
 
-def erase_version(version: Version, event: Event) -> None:
-    """What an erasure leaves of a version: its place in history, and nothing of its contents."""
+def empty_version(version: Version) -> None:
+    """Leave a version its place in history, and nothing of its contents, nor of what pinned them."""
     version.value = version.attributes = None
     version.policy_attributes, version.archived, version.index_fields = NONE, False, None
+    version.pinned_sequence = None
+
+
+def erase_version(version: Version, event: Event) -> None:
+    """What an erasure leaves of a version: its place in history, and nothing of its contents."""
+    empty_version(version)
     if version.ended_at is None:
         version.ended_at, version.end_reason = max(event.at, version.written_at), EndReason.ERASED
         version.ended_sequence = event.sequence

@@ -22,6 +22,10 @@ class Plane(StrEnum):
     BUDGET = "budget"
     TOKEN = "token"  # noqa: S105 - a plane, not a secret
     TRANSFER = "transfer"
+    POLICY = "policy"
+    AUDIT = "audit"
+    DECISION = "decision"
+    SETTING = "setting"
 
 
 class EventKind(StrEnum):
@@ -37,6 +41,12 @@ class EventKind(StrEnum):
     """A key lost its value because its time was up."""
     ERASED = "erased"
     """Everything of one subject became unreadable for good; this event is the receipt."""
+    RELABELLED = "relabelled"
+    """The plain attributes of a version were computed anew; the version itself is unchanged."""
+
+
+TOLD = tuple(kind for kind in EventKind if kind is not EventKind.RELABELLED)
+"""The kinds of events that callers are told of. Policy attributes are no concern of theirs, nor is how they change."""
 
 
 class EndReason(StrEnum):

@@ -1,7 +1,8 @@
 """Checking a log against itself and against the versions it tells of; the same for every backend.
 
-A backend feeds every event in order with the version it opened or ended, then every version with
-the events it claims; the checker only compares.
+A backend feeds every event in order with the version it tells of, then every version with the events
+it claims; the checker only compares. The contents of a version are pinned by the last event that
+recorded them: the one that opened it, or the last one that relabelled it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from enum import IntEnum
 
 from recollect.domain.address import Address, in_subtree
 from recollect.domain.attributes import NONE
-from recollect.domain.events import Event, Head, rehash, version_digest
+from recollect.domain.events import Event, Head, rehash
 from recollect.domain.instants import Instant
 from recollect.domain.planning import Version
 from recollect.domain.reasons import EndReason, EventKind, Finding
@@ -73,7 +74,7 @@ class LogChecker:
             self._found(Finding.HEAD_MISMATCH, head.trimmed, "was trimmed, and is not the event noted elsewhere")
 
     def event(self, event: Event, kept: Kept, version: Version | None) -> None:
-        """Check the next event, with the version that it opened (add, update) or ended (delete, expired)."""
+        """Check the next event, with the version that it opened, ended or relabelled."""
         self.events += 1
         self._follow_purges(event, kept)
         if event.sequence != self._sequence + 1:
@@ -93,6 +94,8 @@ class LogChecker:
             return
         if kept is not Kept.WHOLE:
             self._found(Finding.EVENT_ALTERED, event.sequence, "opened no version that could be gone")
+        if event.kind is EventKind.RELABELLED and version is not None:
+            self._relabelled(event, version)
         if event.kind in _ENDS and version is not None:
             told = (version.ended_sequence, version.ended_at, version.end_reason, version.revision, version.address)
             if told != (event.sequence, event.at, _ENDS[event.kind], event.revision, event.address):
@@ -116,7 +119,7 @@ class LogChecker:
                 for address, sequence in self._purged.items()
                 if not in_subtree(below, address.namespace.encoded)
             }
-        else:
+        elif event.kind is not EventKind.RELABELLED:  # that ends nothing
             self._purged.pop(event.address, None)
             if kept is Kept.PURGED and event.kind in (EventKind.ADD, EventKind.UPDATE):
                 self._purged[event.address] = event.sequence
@@ -136,28 +139,49 @@ class LogChecker:
             created_at = self._created.get(event.address, version.created_at)
             if kept is not Kept.EMPTIED or not emptied or version.created_at != created_at:
                 self._found(Finding.VERSION_ALTERED, event.sequence, "recorded a value that is gone")
-        elif kept is not Kept.WHOLE or event.digest != version_digest(
-            version.value,
-            version.attributes,
-            version.policy_attributes,
-            version.created_at,
-            version.expires_at,
-            version.archived,
-            version.index_fields,
-        ):
+        elif kept is not Kept.WHOLE or (version.pinned_sequence is None and event.digest != version.digest()):
             self._found(Finding.VERSION_ALTERED, event.sequence, "recorded other contents than those stored")
 
-    def version(self, version: Version, opened: Event | None, ended: Event | None, newest_revision: int) -> None:
+    def _relabelled(self, event: Event, version: Version) -> None:
+        """Whole, the version has the contents that this event recorded, unless a later one recorded others."""
+        place = (version.revision, version.address, version.expires_at)
+        if place != (event.revision, event.address, event.expires_at) or event.at < version.written_at:
+            self._found(Finding.VERSION_ALTERED, event.sequence, "relabelled another version than the one stored")
+        pinned_at = version.pinned_sequence or version.sequence
+        if version.value is None or pinned_at > event.sequence:
+            return
+        if pinned_at < event.sequence:
+            self._found(Finding.VERSION_ALTERED, event.sequence, "recorded attributes that were set back")
+        elif event.digest != version.digest():
+            self._found(Finding.VERSION_ALTERED, event.sequence, "recorded other contents than those stored")
+
+    def version(
+        self,
+        version: Version,
+        opened: Event | None,
+        ended: Event | None,
+        newest_revision: int,
+        pinned: Event | None = None,
+    ) -> None:
         """Check a stored version against the events at the sequences that it claims."""
         self.versions += 1
         where = version.sequence
         if version.sequence > self._head.trimmed and not _really_opened(version, opened):
             self._found(Finding.VERSION_UNRECORDED, where, f"opened no version {version.revision}")
+        if version.pinned_sequence is not None and not self._really_pinned(version, version.pinned_sequence, pinned):
+            self._found(Finding.VERSION_ALTERED, where, "opened a version whose attributes no event recorded")
         if version.ended_at is None:
             if (version.end_reason, version.ended_sequence) != (None, None) or version.revision != newest_revision:
                 self._found(Finding.ENDING_MISMATCH, where, "opened a version that is live although it was replaced")
         elif (version.ended_sequence or self._head.sequence) > self._head.trimmed and not _really_ended(version, ended):
             self._found(Finding.ENDING_MISMATCH, where, "opened a version that ended without an event")
+
+    def _really_pinned(self, version: Version, claimed: int, pinned: Event | None) -> bool:
+        if version.value is None or claimed <= version.sequence:
+            return False
+        if claimed <= self._head.trimmed:  # the event that opened it came before, so it is not kept either
+            return True
+        return pinned is not None and pinned.kind is EventKind.RELABELLED and pinned.row_id == version.id
 
     def finish(self) -> tuple[Problem, ...]:
         """Check that the log ends where it should, and return everything found."""

@@ -63,6 +63,13 @@ S46  What happened elsewhere keeps its moment: times and expiry are as of then, 
 S47  Two equal stamps from one instance mean that nothing was committed in between, by anybody: a commit that was
      acknowledged anywhere is noticed by every later stamp.
 S48  Which fields of a value are to be indexed is kept with the version for as long as its value, and pinned like it.
+
+Relabelling
+S49  Relabelling gives the live version other policy attributes and leaves it the version it is: same id, revision,
+     times, value and history. Filters see the new ones, the index hears of them, and one event pins them. It does
+     nothing when the live version is another one than was read, has expired, or has these attributes already.
+S50  A version that is not as the log recorded it is not relabelled, so that `verify` still finds what was altered.
+S51  Counting a plane gives how many rows of it a search of everything would find, archived ones included.
 """
 
 from __future__ import annotations
@@ -84,6 +91,7 @@ from recollect.domain.events import Head
 from recollect.domain.instants import Instant
 from recollect.domain.planning import Erased, Erasure
 from recollect.domain.queries import EventPage, EventQuery, Find, NamespaceQuery, Page
+from recollect.domain.reasons import Plane
 from recollect.domain.retention import Pass, Retention, Swept
 from recollect.domain.rows import Row
 from recollect.domain.verification import Problem
@@ -109,14 +117,22 @@ class Pending:
 
     row: Row
     live: bool
+    pinned_sequence: int | None = None
+    """Where in the log its policy attributes were recorded, if they were computed anew."""
+
+    @property
+    def mark(self) -> Mark:
+        """What to say once the index reflects it."""
+        return Mark(self.row.id, self.live, self.pinned_sequence)
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """That the index now reflects this version, as it was read: live or ended."""
+    """That the index now reflects this version, as it was read: live or ended, and with which attributes."""
 
     id: bytes
     live: bool
+    pinned_sequence: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +162,7 @@ class Store(ABC):
 
     @abstractmethod
     async def commit(self, commit: Commit) -> Receipt:
-        """Carry out a commit (S1 to S11, S45, S46)."""
+        """Carry out a commit (S1 to S11, S45, S46, S49, S50)."""
 
     def begin(self, tenant: str, actor: str = "") -> UnitOfWork:
         """A unit of work: reads that are remembered, writes that happen at its end, together."""
@@ -190,6 +206,10 @@ class Store(ABC):
     @abstractmethod
     async def namespaces(self, tenant: str, query: NamespaceQuery) -> Sequence[tuple[str, ...]]:
         """The namespaces that have live rows (S22, S23, S45)."""
+
+    @abstractmethod
+    async def count(self, tenant: str, plane: Plane) -> int:
+        """How many live rows a plane has (S51)."""
 
     @abstractmethod
     async def tenants(self) -> Sequence[str]:
@@ -299,6 +319,10 @@ class UnitOfWork:
         page = await self._store.find(self._tenant, query)
         self._conditions.append(Unchanged(query.plane, query.within, since))
         return page
+
+    def require(self, *conditions: Condition) -> None:
+        """Refuse the commit unless these still hold."""
+        self._conditions += conditions
 
     def write(self, operation: Operation) -> None:
         """Do this when the unit of work ends well."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from recollect.domain.address import Address
+from recollect.domain.attributes import encode_attributes
 from recollect.domain.commits import Commit, Expect, Idempotency, Put, idempotency
 from recollect.domain.errors import Contention, NotFound, RevisionConflict
+from recollect.domain.values import stored_value
 from recollect.ports.store import Store
+from recollect.service.guard import Ruling, given_in
 from recollect.service.views import Written
 
 
@@ -31,25 +34,32 @@ class Wish:
         return idempotency(self.key, self.actor, (Put(self.address, mark, expected_revision=self.expected),))
 
 
-async def archive(store: Store, wish: Wish) -> Written:
-    """Carry the wish out, on whatever the item is at that moment unless a revision is expected."""
+async def archive(store: Store, wish: Wish, ruling: Ruling) -> Written:
+    """Carry the wish out, on whatever the item is at that moment unless a revision is expected.
+
+    Its plain attributes are extracted anew: those of the row may be from a policy before.
+    """
     request = wish.request()
     while True:
         row = await store.get(wish.tenant, wish.address)
         if row is None or row.value is None:
             return await _answered_before(store, wish, request)
+        sealed = None if row.attributes is None else stored_value(row.attributes)
+        given = given_in(row.policy_attributes)
+        place = wish.address.namespace.segments
+        plain = await ruling.extracted_again(place, wish.address.key, stored_value(row.value), sealed, given)
         put = Put(
             wish.address,
             row.value,
             row.attributes,
-            row.policy_attributes,
+            encode_attributes(plain),
             row.expires_at,
             expected_revision=row.revision if wish.expected is None else wish.expected,
             archived=wish.archived,
             index_fields=row.index_fields,
         )
         try:
-            receipt = await store.commit(Commit(wish.tenant, (put,), (), wish.actor, request))
+            receipt = await store.commit(Commit(wish.tenant, (put,), ruling.conditions, wish.actor, request))
         except RevisionConflict:
             if wish.expected is not None:
                 raise

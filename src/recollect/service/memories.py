@@ -5,14 +5,12 @@ This is the store's own door for code in the same process; every other door call
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
-from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from recollect.domain.address import (
@@ -22,21 +20,22 @@ from recollect.domain.address import (
     checked_key,
     checked_tenant,
     namespace,
-    namespace_of_subject,
     scope,
 )
 from recollect.domain.attributes import encode_attributes
-from recollect.domain.callers import SYSTEM_TENANT, Action, Caller, local_caller
+from recollect.domain.callers import LOCAL, SYSTEM_TENANT, Action, Caller, Scope, local_caller, new_caller
 from recollect.domain.commits import (
     Commit,
     Delete,
     Operation,
     Put,
+    Receipt,
     checked_actor,
     checked_revision,
     idempotency,
 )
 from recollect.domain.errors import (
+    Contention,
     Forbidden,
     InvalidAttributes,
     InvalidCommit,
@@ -46,7 +45,6 @@ from recollect.domain.errors import (
 )
 from recollect.domain.filters import parse_filter
 from recollect.domain.instants import Instant, later
-from recollect.domain.planning import Erasure
 from recollect.domain.queries import (
     Archived,
     EventPage,
@@ -61,14 +59,17 @@ from recollect.domain.queries import (
     event_cursor,
     fixed_prefix,
     parse_event_cursor,
+    parse_find_cursor,
     shows,
 )
 from recollect.domain.reasons import Plane
 from recollect.domain.rows import Item
 from recollect.domain.values import encode_value
-from recollect.ports.keys import erasure_of
 from recollect.ports.store import Progress, Verification
+from recollect.service.administration import Administration
 from recollect.service.archiving import Wish, archive
+from recollect.service.audit import Audited, checked_justification
+from recollect.service.guard import Ruling
 from recollect.service.reading import (
     read_archived,
     read_fields,
@@ -77,30 +78,32 @@ from recollect.service.reading import (
     read_moment,
     read_optional_moment,
     read_order,
-    read_path,
     read_seconds,
     read_wait,
 )
-from recollect.service.sweeping import sweep
-from recollect.service.tokens import NewToken, Token
-from recollect.service.transfer import ExportPage, Imported
-from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, MemoryEvent, PutOp, Sweep, Written
+from recollect.service.views import DeleteOp, Events, Found, MemoryEvent, PutOp, Written
 from recollect.service.workings import Workings
 
+Result = TypeVar("Result")
 _ITEMS = frozenset({Plane.ITEM})
+_MOST_CHANGES = 8
+"""How often a write is decided anew because the policy changed under it."""
 
 
-class Memories:
+@dataclass(frozen=True, slots=True)
+class Justification:
+    """Why an administrator reads what may not be theirs, and who it is."""
+
+    why: str
+    by: Caller
+
+
+class Memories(Administration):
     """The memories of one tenant, in the name of one caller. Get one from `recollect.open`."""
 
-    def __init__(self, workings: Workings, caller: Caller) -> None:
-        self._workings = workings
-        self._store = workings.store
-        self._guard = workings.guard
-        self._rules = workings.rules
-        self._caller = caller
-        self._tenant = caller.tenant
-        self._actor = checked_actor(caller.actor)
+    def __init__(self, workings: Workings, caller: Caller, justification: Justification | None = None) -> None:
+        super().__init__(workings, caller)
+        self._justification = justification
 
     def for_tenant(self, tenant: str, *, actor: str = "") -> Memories:
         """The memories of another tenant in the same store, or of the same one in somebody else's name."""
@@ -111,6 +114,17 @@ class Memories:
     def for_caller(self, caller: Caller) -> Memories:
         """The same memories as this caller may see and change them; made from a credential at the door."""
         return Memories(self._workings, caller)
+
+    def justified(self, why: str, *, as_user_id: str | None = None) -> Memories:
+        """The same memories for an administrator who says why; every read is written down with it.
+
+        With `as_user_id`, as that user would see them: without any roles, and to read only.
+        """
+        self._guard.permit(self._caller, Action.JUSTIFY)
+        caller = self._caller
+        if as_user_id is not None:
+            caller = new_caller(self._tenant, as_user_id, caller.client_id, (), (Scope.READ,), None, caller.credential)
+        return Memories(self._workings, caller, Justification(checked_justification(why), self._caller))
 
     async def whoami(self) -> Caller:
         """In whose name this is."""
@@ -162,20 +176,37 @@ class Memories:
         """Carry out up to 1,000 operations at once: all of them or none."""
         if not isinstance(operations, Iterable):
             raise InvalidCommit(f"a batch is a list of operations, not {type(operations).__name__}")
-        planned = tuple([await self._operation(operation) for operation in operations])
-        request = None if idempotency_key is None else idempotency(idempotency_key, self._actor, planned)
-        receipt = await self._store.commit(Commit(self._tenant, planned, (), self._actor, request))
+        wished = operations if isinstance(operations, tuple) else tuple(operations)
+        if not wished:
+            raise InvalidCommit("a batch needs at least one operation")
+
+        async def commit(ruling: Ruling) -> Receipt:
+            planned = tuple([await self._operation(ruling, operation) for operation in wished])
+            request = None if idempotency_key is None else idempotency(idempotency_key, self._actor, planned)
+            return await self._store.commit(Commit(self._tenant, planned, ruling.conditions, self._actor, request))
+
+        receipt = await self._decided(commit)
         return [Written(outcome, receipt.replayed) for outcome in receipt.outcomes]
 
-    async def _operation(self, operation: PutOp | DeleteOp) -> Operation:
+    async def _decided(self, work: Callable[[Ruling], Awaitable[Result]]) -> Result:
+        """Decide and write; again from the start if the policy changed before what it decided was written."""
+        for _ in range(_MOST_CHANGES):
+            ruling = await self._guard.begin(self._caller)
+            try:
+                return await work(ruling)
+            except Contention:
+                continue
+        return await work(await self._guard.begin(self._caller))
+
+    async def _operation(self, ruling: Ruling, operation: PutOp | DeleteOp) -> Operation:
         if isinstance(operation, PutOp):
             address = self._address(operation.namespace, operation.key)
             segments, value, sealed = address.namespace.segments, operation.value, operation.attributes
-            await self._guard.allow(self._caller, Action.WRITE, segments, operation.key, value)
+            await ruling.allow(Action.WRITE, segments, operation.key, value)
             encoded = encode_value(value)
             attributes = None if sealed is None else encode_value(sealed, "attributes", InvalidAttributes)
             given = operation.policy_attributes
-            plain = await self._guard.extract(self._caller, segments, operation.key, value, sealed, given)
+            plain = await ruling.extract(segments, operation.key, value, sealed, given)
             return Put(
                 address,
                 encoded,
@@ -188,7 +219,7 @@ class Memories:
             )
         if isinstance(operation, DeleteOp):
             address = self._address(operation.namespace, operation.key)
-            await self._guard.allow(self._caller, Action.DELETE, address.namespace.segments, operation.key)
+            await ruling.allow(Action.DELETE, address.namespace.segments, operation.key)
             return Delete(address, checked_revision(operation.expected_revision))
         raise InvalidCommit(f"a batch takes PutOp and DeleteOp, not {type(operation).__name__}")
 
@@ -203,11 +234,15 @@ class Memories:
     ) -> Written:
         """Set an item aside, or bring it back: it keeps its value, but is found only when asked for."""
         address = self._address(namespace, key)
-        await self._guard.allow(self._caller, Action.WRITE, address.namespace.segments, key)
-        if not isinstance(archived, bool):
-            raise InvalidQuery("archived is true or false")
         wish = Wish(self._tenant, self._actor, address, archived, checked_revision(expected_revision), idempotency_key)
-        return await archive(self._store, wish)
+
+        async def write(ruling: Ruling) -> Written:
+            await ruling.allow(Action.WRITE, address.namespace.segments, key)
+            if not isinstance(archived, bool):
+                raise InvalidQuery("archived is true or false")
+            return await archive(self._store, wish, ruling)
+
+        return await self._decided(write)
 
     # -- reading
 
@@ -216,7 +251,8 @@ class Memories:
     ) -> Item | None:
         """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept."""
         address = self._address(namespace, key)
-        await self._guard.allow(self._caller, Action.READ, address.namespace.segments, key)
+        ruling = await self._reading("get", address.namespace.segments, key)
+        await ruling.allow(Action.READ, address.namespace.segments, key)
         moment = None if as_of is None else read_moment(as_of)
         wanted = Archived.EXCLUDE if archived is Archived.EXCLUDE else read_archived(archived)
         row = await self._store.get(self._tenant, address, as_of=moment)
@@ -231,7 +267,8 @@ class Memories:
         if row is None or row.address.plane is not Plane.ITEM:
             return None
         try:
-            await self._guard.allow(self._caller, Action.READ, row.address.namespace.segments, row.address.key)
+            ruling = await self._reading("get_by_id", row.address.namespace.segments, row.address.key)
+            await ruling.allow(Action.READ, row.address.namespace.segments, row.address.key)
         except Forbidden:
             return None  # "not yours" looks like "not there": an id tells nothing of whose it is
         return Item(row)
@@ -255,7 +292,7 @@ class Memories:
         throughout exactly once.
         """
         within = scope(namespace_prefix, self._rules.max_depth)
-        view = await self._guard.view(self._caller, within.segments, filter)
+        view = await (await self._reading("search", within.segments)).view(within.segments, filter)
         if query is not None:
             raise NotAvailable("search by `query` is not available yet; search by namespace_prefix and filter")
         wish = Find(
@@ -270,6 +307,8 @@ class Memories:
             read_archived(archived),
         )
         if view is None:
+            if cursor is not None:
+                parse_find_cursor(cursor, wish.order)
             return Found([], None)
         page = await self._store.find(self._tenant, wish)
         return Found([Item(row) for row in page.rows], page.cursor)
@@ -287,7 +326,7 @@ class Memories:
         """The namespaces that have items, sorted. `*` in prefix or suffix stands for exactly one segment."""
         asked = checked_pattern(prefix, "prefix")
         within = scope(fixed_prefix(asked)[: self._rules.max_depth], self._rules.max_depth)
-        view = await self._guard.view(self._caller, within.segments, None)
+        view = await (await self._reading("list_namespaces", within.segments)).view(within.segments, None)
         query = NamespaceQuery(
             Plane.ITEM,
             within if view is None else self._scope(view.prefix, within),
@@ -306,7 +345,8 @@ class Memories:
     ) -> list[Item]:
         """Every kept version of a key, newest first, with when and why each ended."""
         address = self._address(namespace, key)
-        await self._guard.allow(self._caller, Action.READ, address.namespace.segments, key)
+        ruling = await self._reading("history", address.namespace.segments, key)
+        await ruling.allow(Action.READ, address.namespace.segments, key)
         before = checked_revision(before_revision)
         rows = await self._store.history(self._tenant, address, limit=checked_limit(limit), before=before)
         return [Item(row) for row in rows]
@@ -329,7 +369,7 @@ class Memories:
         With `wait`, an empty answer is held back until something happens or so many seconds have passed.
         """
         within = scope(namespace_prefix, self._rules.max_depth)
-        view = await self._guard.view(self._caller, within.segments, None)
+        view = await (await self._reading("events", within.segments)).view(within.segments, None)
         position = (await self._store.head(self._tenant)).trimmed if after is None else parse_event_cursor(after)
         seconds, wanted = read_wait(wait), read_kinds(kinds)
         query = EventQuery(
@@ -366,92 +406,11 @@ class Memories:
         expected = read_head(head)
         return await self._store.verify(self._tenant, expected=expected, progress=progress)
 
-    # -- forgetting and keeping
-
-    async def erase(self, subject: str) -> ErasureReceipt:
-        """Make everything of a subject (`user:<id>`) unreadable for good, in every version, copy and backup."""
-        self._guard.permit(self._caller, Action.ERASE)
-        now = self._workings.clock()
-        erasure = Erasure(self._workings.ids(now), self._tenant, subject, namespace_of_subject(subject), self._actor)
-        await self._store.aside(lambda: self._workings.keyring.destroy(erasure))
-        erased = await self._store.erase(erasure)
-        await self._store.aside(lambda: self._workings.keyring.settle(erasure.id))
-        return ErasureReceipt.of(erased)
-
-    async def finish_erasures(self, *, everything: bool = False) -> int:
-        """Carry through erasures that a crash interrupted; after a restore, `everything` that was ever erased."""
-        gone = await self._store.aside(lambda: self._workings.keyring.destructions(unsettled=not everything))
-        for each in gone:
-            await self._store.erase(erasure_of(each))
-            await self._store.aside(partial(self._workings.keyring.settle, each.id))
-        return len(gone)
-
-    async def sweep(self, *, batch: int = 100) -> Sweep:
-        """Expire, evict, tombstone, purge and trim what is due, in batches, and say how much."""
-        self._guard.permit(self._caller, Action.SWEEP)
-        return await sweep(self._store, self._tenant, self._rules.retention, checked_limit(batch))
-
-    async def rotate_keys(self) -> int:
-        """Wrap every data key with a new master key; values stay as they are. Returns how many keys changed."""
-        self._guard.permit(self._caller, Action.ROTATE)
-        return await self._store.aside(self._workings.keyring.rotate)
-
-    async def backup(self, target: str | Path, *, progress: Progress | None = None) -> None:
-        """Write a consistent copy of the data to a new file. Keys are not in it: keep those apart."""
-        self._guard.permit(self._caller, Action.BACKUP)
-        await self._store.backup(read_path(target), progress)
-
-    # -- API keys, and moving elsewhere
-
-    async def create_token(
-        self,
-        user_id: str,
-        *,
-        client_id: str = "",
-        name: str = "",
-        roles: Iterable[str] = (),
-        scopes: Iterable[str] | None = None,
-        expires_at: datetime | None = None,
-        tenant: str | None = None,
-    ) -> NewToken:
-        """Make an API key for a user. Its secret is in the answer and nowhere else."""
-        return await self._workings.tokens.create(
-            self._caller,
-            user_id,
-            client_id=client_id,
-            name=name,
-            roles=roles,
-            scopes=scopes,
-            expires_at=expires_at,
-            tenant=tenant,
-        )
-
-    async def list_tokens(self, *, tenant: str | None = None) -> list[Token]:
-        """Every API key of the tenant, revoked and expired ones included."""
-        return await self._workings.tokens.list(self._caller, tenant=tenant)
-
-    async def revoke_token(self, token_id: str) -> Token:
-        """Refuse an API key from now on, in every process."""
-        return await self._workings.tokens.revoke(self._caller, token_id)
-
-    async def export_page(self, cursor: str | None = None, *, limit: int = 500) -> ExportPage:
-        """A page of all items with their history, in the order in which it happened."""
-        return await self._workings.transfer.export_page(self._caller, cursor, limit=limit)
-
-    async def import_progress(self, source: str) -> int:
-        """Up to which entry of an export everything is here; 0 when nothing is."""
-        return await self._workings.transfer.import_progress(self._caller, source)
-
-    async def import_page(self, source: str, entries: Sequence[dict[str, Any]]) -> Imported:
-        """Take over a page of an export; what is here already is skipped."""
-        return await self._workings.transfer.import_page(self._caller, source, entries)
-
     # -- opening and closing
 
     async def close(self) -> None:
         """Finish what was acknowledged and close everything."""
-        await self._store.close()
-        self._workings.keyring.close()
+        await self._workings.close()
 
     async def __aenter__(self) -> Memories:
         return self
@@ -460,6 +419,21 @@ class Memories:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    async def _reading(self, call: str, place: Sequence[str], key: str = "") -> Ruling:
+        """What decides about a read; one that must be justified, or is, is written down before anything is shown."""
+        justification = self._justification
+        if justification is not None:
+            details = {"call": call, "namespace": list(place), "key": key, "as_user_id": self._caller.user_id}
+            by, why = justification.by, justification.why
+            await self._workings.audit.record(by, Audited.JUSTIFIED_READ, details, why)
+        elif self._rules.require_justification and self._must_justify(place):
+            raise Forbidden("access denied", reason="say why you read what is not yours: X-Justification")
+        return await self._guard.begin(self._caller)
+
+    def _must_justify(self, place: Sequence[str]) -> bool:
+        caller = self._caller
+        return caller.is_admin and caller.credential != LOCAL and tuple(place[:2]) != ("user", caller.user_id)
 
     def _address(self, segments: Sequence[str], key: str) -> Address:
         return Address(Plane.ITEM, namespace(segments, self._rules.max_depth), checked_key(key))

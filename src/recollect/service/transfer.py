@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from recollect.domain.address import DEPTH_CEILING, Address, checked_key, namespace
-from recollect.domain.attributes import encode_attributes, stored_attributes
+from recollect.domain.attributes import encode_attributes
 from recollect.domain.callers import SYSTEM_TENANT, Action, Caller
 from recollect.domain.commits import Commit, Delete, Expire, Operation, Put
 from recollect.domain.errors import InvalidCursor, InvalidRequest, RevisionConflict
@@ -38,7 +38,7 @@ from recollect.domain.rows import Row
 from recollect.domain.text import shown
 from recollect.domain.values import encode_value, stored_value
 from recollect.ports.store import Store, UnitOfWork
-from recollect.service.guard import Guard
+from recollect.service.guard import Guard, Ruling, given_in
 from recollect.service.reading import read_fields
 
 MAX_ENTRIES = 500
@@ -141,12 +141,14 @@ class Transfer:
             raise InvalidRequest(f"entries are a list of at most {MAX_ENTRIES}")
         if source == await self._name(by.tenant):
             raise InvalidRequest("these entries come from this very log; import them into another store or tenant")
-        read = [await self._entry(by, entry) for entry in entries]
-        sequences = [sequence for sequence, _ in read]
-        if sequences != sorted(set(sequences)):
-            raise InvalidRequest("entries come in the order of their sequences, each once")
 
         async def work(unit: UnitOfWork) -> Imported:
+            ruling = await self._guard.begin(by)
+            unit.require(*ruling.conditions)
+            read = [await self._entry(ruling, entry) for entry in entries]
+            sequences = [sequence for sequence, _ in read]
+            if sequences != sorted(set(sequences)):
+                raise InvalidRequest("entries come in the order of their sequences, each once")
             reached = _reached(await unit.get(place))
             fresh = [operation for sequence, operation in read if sequence > reached]
             for operation in fresh:
@@ -158,7 +160,7 @@ class Transfer:
 
         return await self._store.transact(by.tenant, work, actor=by.actor)
 
-    async def _entry(self, by: Caller, entry: object) -> tuple[int, Operation]:
+    async def _entry(self, ruling: Ruling, entry: object) -> tuple[int, Operation]:
         if not isinstance(entry, dict) or not set(entry) <= _FIELDS:
             raise InvalidRequest(f"an entry is an object with the fields {', '.join(sorted(_FIELDS))}")
         sequence, kind, at = entry.get("sequence"), entry.get("kind"), _moment(entry.get("at"), "at")
@@ -178,7 +180,7 @@ class Transfer:
         given = entry.get("policy_attributes")
         if given is not None and not isinstance(given, dict):
             raise InvalidRequest("policy_attributes are an object")
-        plain = await self._guard.extract(by, place.segments, key, value or {}, sealed, given)
+        plain = await ruling.extract(place.segments, key, value or {}, sealed, given)
         expires_at = _moment(entry.get("expires_at"), "expires_at")
         archived = entry.get("archived") is True
         fields = read_fields(entry.get("index_fields"))
@@ -217,7 +219,7 @@ def _version(kind: EventKind, row: Row) -> dict[str, Any]:
         "at": _shown(row.written_at),
         "value": stored_value(row.value or b"{}"),
         "attributes": None if row.attributes is None else stored_value(row.attributes),
-        "policy_attributes": dict(stored_attributes(row.policy_attributes)),
+        "policy_attributes": given_in(row.policy_attributes),
         "expires_at": None if row.expires_at is None else _shown(row.expires_at),
         "archived": row.archived,
         "index_fields": None if row.index_fields is None else msgspec.json.decode(row.index_fields),

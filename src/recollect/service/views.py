@@ -234,3 +234,28 @@ class ErasureReceipt:
 
 Sweep = dict[Pass, int]
 """How much each pass of a sweep did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """How far the attributes of what is stored were brought up to date with the policy in force."""
+
+    running: bool
+    done: int
+    """How many items were looked at."""
+    total: int
+    changed: int
+    """How many of them got other attributes."""
+    failed: int
+    """How many the policy could not be asked about; they keep the attributes they have."""
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """What is still to be done behind the scenes."""
+
+    pending: int
+    """How many versions the search index does not reflect; 1,000 stands for that many or more."""
+    extraction: Extraction

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 
-from recollect.domain.address import MAX_DEPTH
-from recollect.domain.retention import Retention
+from recollect.domain.errors import RecollectError
 from recollect.ports.clock import Clock, Ids
 from recollect.ports.keys import Keyring
+from recollect.ports.policy import Engine
 from recollect.ports.store import Store
+from recollect.service.audit import Audit
+from recollect.service.decisions import Decisions
+from recollect.service.extraction import Extractor
 from recollect.service.guard import Guard
+from recollect.service.policies import Policies
+from recollect.service.rules import Rules
 from recollect.service.tokens import Tokens
 from recollect.service.transfer import Transfer
-
-
-@dataclass(slots=True)
-class Rules:
-    """What may change while the service runs, shared by everything that is open."""
-
-    max_depth: int = MAX_DEPTH
-    retention: Retention = field(default_factory=Retention)
+from recollect.service.tuning import Tuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +33,30 @@ class Workings:
     tokens: Tokens
     transfer: Transfer
     rules: Rules
+    policies: Policies
+    audit: Audit
+    decisions: Decisions
+    extractor: Extractor
+    tuning: Tuning
 
     @staticmethod
-    def over(store: Store, keyring: Keyring, *, clock: Clock, ids: Ids, guard: Guard, rules: Rules) -> Workings:
-        """The workings over a store and its keys."""
-        return Workings(store, keyring, clock, ids, guard, Tokens(store, guard, clock), Transfer(store, guard), rules)
+    def over(store: Store, keyring: Keyring, *, clock: Clock, ids: Ids, engine: Engine, rules: Rules) -> Workings:
+        """The workings over a store, its keys and an engine for policies."""
+        audit, decisions = Audit(store, clock, ids), Decisions(store)
+        policies = Policies(store, engine, audit, decisions, rules)
+        guard = Guard(policies, decisions)
+        tokens, transfer = Tokens(store, guard, clock), Transfer(store, guard)
+        extractor, tuning = Extractor(store, policies, engine, clock), Tuning(store, audit, rules)
+        return Workings(
+            store, keyring, clock, ids, guard, tokens, transfer, rules, policies, audit, decisions, extractor, tuning
+        )
+
+    async def close(self) -> None:
+        """Finish what was acknowledged and let go of everything."""
+        try:
+            with suppress(RecollectError):  # it may be closed already, or broken
+                await self.decisions.keep()
+            await self.store.close()
+            self.keyring.close()
+        finally:
+            await self.policies.close()

@@ -59,6 +59,13 @@ class Metrics:
         self._series: dict[tuple[str, str, int], tuple[_Count, _Time]] = {}
         self._codes: dict[str, _Count] = {}
 
+    def follow_policy(self, counts: Callable[[], tuple[int, int]]) -> None:
+        """Tell how many evaluations of policies there were, and how many were broken off."""
+        evaluated = Gauge("recollect_policy_evaluations", "Decisions that were not kept.", registry=self._registry)
+        evaluated.set_function(lambda: counts()[0])
+        broken = Gauge("recollect_policy_restarts", "Evaluations that were broken off.", registry=self._registry)
+        broken.set_function(lambda: counts()[1])
+
     def begin(self) -> None:
         """A request has come in; `observe` ends it."""
         self._under_way += 1

@@ -11,10 +11,14 @@ import msgspec
 from recollect.domain.callers import Caller
 from recollect.domain.instants import Instant, datetime_of
 from recollect.domain.rows import Item
+from recollect.ports.policy import Explanation, Report
 from recollect.ports.store import Verification
+from recollect.service.audit import AuditPage
+from recollect.service.policies import Change, PolicyInForce, Simulation
 from recollect.service.tokens import NewToken, Token
 from recollect.service.transfer import ExportPage, Imported
-from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, MemoryEvent, PutOp, Written
+from recollect.service.tuning import Tuned
+from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, IndexStatus, MemoryEvent, PutOp, Written
 from recollect.wire.requests import PatchBody
 
 _NULL = msgspec.Raw(b"null")
@@ -230,6 +234,77 @@ def exported(page: ExportPage) -> Mapping[str, Any]:
 def imported(done: Imported) -> Mapping[str, Any]:
     """How far an import got."""
     return _fields(done)
+
+
+def policy(found: PolicyInForce) -> dict[str, Any]:
+    """The policy in force, with its texts and the versions before it."""
+    return {
+        "version": _fields(found.version),
+        "modules": found.modules,
+        "packages": found.packages,
+        "versions": [_fields(each) for each in found.versions],
+    }
+
+
+def report(found: Report) -> dict[str, Any]:
+    """What there is to say against a policy."""
+    return {
+        "sound": found.sound,
+        "problems": found.problems,
+        "checks": found.checks,
+        "packages": found.packages,
+    }
+
+
+def explanation(found: Explanation) -> dict[str, Any]:
+    """Why a policy says what it says."""
+    narrowed = found.narrowed
+    return {
+        "package": found.package,
+        "rule": found.rule,
+        "decision": found.decision,
+        "narrowed": narrowed and {"namespace_prefix": narrowed.prefix, "filter": narrowed.filter},
+        "clauses": found.clauses,
+        "input": found.input,
+    }
+
+
+def simulation(found: Simulation) -> dict[str, Any]:
+    """What a policy would have decided otherwise."""
+    return {
+        "tried": found.tried,
+        "changes": [_change(each) for each in found.changes],
+        "report": report(found.report),
+    }
+
+
+def _change(found: Change) -> dict[str, Any]:
+    asked, who = found.asked, found.asked.caller
+    return {
+        "user_id": who.user_id,
+        "client_id": who.client_id,
+        "roles": sorted(who.roles),
+        "action": asked.action,
+        "namespace": asked.namespace,
+        "key": asked.key,
+        "before": found.before,
+        "after": found.after,
+    }
+
+
+def audit(page: AuditPage) -> dict[str, Any]:
+    """A page of what administrators did."""
+    return {"entries": [_fields(each) for each in page.entries], "cursor": page.cursor}
+
+
+def index_status(found: IndexStatus) -> dict[str, Any]:
+    """What is still to be done behind the scenes."""
+    return {"pending": found.pending, "extraction": _fields(found.extraction)}
+
+
+def tuned(found: Tuned) -> Mapping[str, Any]:
+    """The settings that can be changed at run time."""
+    return _fields(found)
 
 
 def caller(who: Caller) -> dict[str, Any]:

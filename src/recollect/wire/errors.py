@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -50,4 +51,9 @@ def envelope(error: e.RecollectError) -> bytes:
 
 
 def _plain(value: object) -> object:
+    """A detail as JSON has it: lists and objects as they are, and what JSON does not know as text."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(member) for member in value]
     return value if isinstance(value, str | int | float | bool | None) else str(value)

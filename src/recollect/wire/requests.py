@@ -9,6 +9,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from recollect.domain.bundles import Package
 from recollect.domain.errors import InvalidExpiry, InvalidNamespace, InvalidRequest
 from recollect.domain.instants import datetime_of, parse_rfc3339
 from recollect.domain.queries import Archived, Order
@@ -81,6 +82,7 @@ class SearchBody(Strict):
     cursor: str | None = None
     as_of: str | None = None
     archived: str = Archived.EXCLUDE
+    as_user_id: str | None = None
 
 
 class VerifyBody(Strict):
@@ -137,6 +139,45 @@ class ImportBody(Strict):
     entries: list[ImportEntry]
 
 
+class BundleBody(Strict):
+    """The texts of a policy: modules by name, or in short the text of each package."""
+
+    modules: Any = None
+    authz: str | None = None
+    attributes: str | None = None
+    filter: str | None = None
+    review: str | None = None
+
+
+class PushBody(BundleBody):
+    """A policy to put in force."""
+
+    note: str = ""
+    service: bool = False
+
+
+class RollbackBody(Strict):
+    """To which version of the policy to go back."""
+
+    number: int | None = None
+    service: bool = False
+
+
+class ExplainBody(Strict):
+    """What somebody might do, and by which policy it is to be decided."""
+
+    action: str
+    namespace: list[str]
+    user_id: str
+    key: str = ""
+    client_id: str = ""
+    roles: list[str] = []
+    claims: dict[str, Any] | None = None
+    value: dict[str, Any] | None = None
+    filter: dict[str, Any] | None = None
+    modules: Any = None
+
+
 class Nothing(Strict):
     """A body that says nothing."""
 
@@ -174,6 +215,15 @@ def step_of(step: PutStep | DeleteStep) -> PutOp | DeleteOp:
 def entry_of(entry: ImportEntry) -> dict[str, Any]:
     """An entry of an export as the use-case takes it."""
     return {name: getattr(entry, name) for name in ImportEntry.__struct_fields__}
+
+
+def modules_of(body: BundleBody) -> Any:
+    """The modules of a policy; in the short form, each package is a module of its name."""
+    given = {f"{name}.rego": getattr(body, name) for name in Package}
+    texts = {name: text for name, text in given.items() if text is not None}
+    if body.modules is not None and texts:
+        raise InvalidRequest("give modules, or the texts of packages, not both")
+    return texts if body.modules is None else body.modules
 
 
 def _fields(body: PutBody) -> list[str] | None:

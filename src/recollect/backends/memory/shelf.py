@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from recollect.domain.address import Address
 from recollect.domain.commits import Receipt
 from recollect.domain.events import Event, Head
 from recollect.domain.instants import Instant
-from recollect.domain.planning import Erased, Version
+from recollect.domain.planning import Erased, Newest, Pinned, Version
 from recollect.domain.queries import Order, Place
 from recollect.domain.reasons import IndexState
 from recollect.domain.retention import EMPTIES, Pass
@@ -28,6 +30,32 @@ class Tenant:
     kept: dict[int, Kept] = field(default_factory=dict)
     receipts: dict[bytes, tuple[bytes, Receipt, Instant]] = field(default_factory=dict)
     erasures: dict[bytes, Erased] = field(default_factory=dict)
+
+    def newest(self, address: Address) -> Newest | None:
+        """What planning needs to know of the newest version of a key."""
+        versions = self.versions.get(address)
+        if not versions:
+            return None
+        last = versions[-1]
+        return Newest(
+            last.id,
+            last.revision,
+            last.created_at,
+            last.written_at,
+            last.expires_at,
+            last.ended_at,
+            last.index_state,
+        )
+
+    def pinned(self, row_id: bytes) -> Pinned | None:
+        """A version, and what the event that it claims recorded of it."""
+        version = self.by_id.get(row_id)
+        if version is None:
+            return None
+        claimed = version.pinned_sequence or version.sequence
+        place = bisect_left(self.log, claimed, key=attrgetter("sequence"))
+        found = [event.digest for event in self.log[place : place + 1] if event.sequence == claimed]
+        return Pinned(version, found[0] if found else None)
 
     def attributes_of(self, event: Event) -> str | None:
         """The attributes of the version that the event opened or ended, while they are kept."""

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from recollect.backends.memory.shelf import Tenant, beyond, is_due, sort_key
-from recollect.domain.address import Address, Namespace, in_subtree, subject_of
-from recollect.domain.attributes import NONE, stored_attributes
+from recollect.domain.address import ROOT, Address, Namespace, in_subtree, subject_of
+from recollect.domain.attributes import stored_attributes
 from recollect.domain.commits import Commit, Receipt, checked_commit
 from recollect.domain.errors import IdempotencyMismatch, KeyErased, LeaseLost, StoreClosed, StoreCorrupt
 from recollect.domain.events import Entry, Event, Head
@@ -20,11 +20,12 @@ from recollect.domain.planning import (
     Ending,
     Erased,
     Erasure,
-    Newest,
+    Label,
     Plan,
     Version,
     addresses_of,
     after,
+    empty_version,
     erase_version,
     expire_commit,
     plan_commit,
@@ -92,7 +93,8 @@ class MemoryStore(Store):
             plan = plan_commit(
                 commit,
                 head=tenant.head,
-                newest=lambda address: self._newest(tenant, address),
+                newest=tenant.newest,
+                pinned=tenant.pinned,
                 changed_since=lambda plane, within, since: self._changed_since(tenant, plane, within, since),
                 now=now,
                 new_id=self._ids,
@@ -105,6 +107,8 @@ class MemoryStore(Store):
             return plan.receipt
 
     def _carry_out(self, tenant: Tenant, plan: Plan) -> None:
+        for label in plan.labels:
+            self._label(tenant.by_id[label.id], label)
         for ending in plan.endings:
             self._end(tenant.by_id[ending.id], ending)
         for version in plan.versions:
@@ -112,6 +116,10 @@ class MemoryStore(Store):
         tenant.log.extend(plan.events)
         tenant.head = plan.head
         self._commits += 1
+
+    def _label(self, version: Version, label: Label) -> None:
+        version.policy_attributes, version.pinned_sequence = label.policy_attributes, label.sequence
+        version.index_state = label.index_state
 
     def _end(self, version: Version, ending: Ending) -> None:
         version.ended_at, version.end_reason = ending.at, ending.reason
@@ -125,21 +133,6 @@ class MemoryStore(Store):
             raise StoreCorrupt(f"{version.address.namespace} · {version.address.key} would have two live versions")
         versions.append(version)
         tenant.by_id[version.id] = version
-
-    def _newest(self, tenant: Tenant, address: Address) -> Newest | None:
-        versions = tenant.versions.get(address)
-        if not versions:
-            return None
-        last = versions[-1]
-        return Newest(
-            last.id,
-            last.revision,
-            last.created_at,
-            last.written_at,
-            last.expires_at,
-            last.ended_at,
-            last.index_state,
-        )
 
     def _changed_since(self, tenant: Tenant, plane: Plane, within: Namespace, since: int) -> bool:
         return any(concerns(event, plane, within) for event in tenant.log[max(0, since - tenant.head.trimmed) :])
@@ -228,6 +221,12 @@ class MemoryStore(Store):
         ordered = sorted(chosen, key=lambda namespace: namespace.encoded)
         return [namespace.segments for namespace in ordered[query.offset : query.offset + query.limit]]
 
+    async def count(self, tenant: str, plane: Plane) -> int:
+        """How many live rows a plane has."""
+        self._check_open()
+        now, versions = self._clock(), self._within(self._tenant(tenant), plane, ROOT)
+        return sum(each.ended_at is None and not is_expired(each.expires_at, now) for each in versions)
+
     async def tenants(self) -> Sequence[str]:
         """Who has ever written."""
         self._check_open()
@@ -290,9 +289,8 @@ class MemoryStore(Store):
             checker.event(event, stored.kept.get(event.sequence, Kept.WHOLE), stored.by_id.get(event.row_id))
         for versions in stored.versions.values():
             for version in versions:
-                checker.version(
-                    version, at.get(version.sequence), at.get(version.ended_sequence or 0), versions[-1].revision
-                )
+                opened, ended = at.get(version.sequence), at.get(version.ended_sequence or 0)
+                checker.version(version, opened, ended, versions[-1].revision, at.get(version.pinned_sequence or 0))
         if progress is not None:
             progress(checker.events, checker.events)
         return Verification(stored.head, checker.events, checker.versions, checker.finish())
@@ -338,8 +336,7 @@ class MemoryStore(Store):
         return Swept(len(due[:limit]), len(due) > limit)
 
     def _empty(self, stored: Tenant, version: Version) -> None:
-        version.value = version.attributes = None
-        version.policy_attributes, version.archived, version.index_fields = NONE, False, None
+        empty_version(version)
         stored.kept[version.sequence] = Kept.EMPTIED
 
     def _purge(self, stored: Tenant, version: Version) -> None:
@@ -374,7 +371,10 @@ class MemoryStore(Store):
             version for version in self._tenant(tenant).by_id.values() if version.index_state is IndexState.PENDING
         ]
         waiting.sort(key=lambda version: version.sequence)
-        return [Pending(self._opened(tenant, version), version.ended_at is None) for version in waiting[:limit]]
+        return [
+            Pending(self._opened(tenant, version), version.ended_at is None, version.pinned_sequence)
+            for version in waiting[:limit]
+        ]
 
     async def mark_indexed(self, tenant: str, marks: Sequence[Mark]) -> int:
         """Mark versions that are still as they were read."""
@@ -386,7 +386,7 @@ class MemoryStore(Store):
         version = stored.by_id.get(mark.id)
         if version is None or version.index_state is not IndexState.PENDING:
             return False
-        if (version.ended_at is None) != mark.live:
+        if (version.ended_at is None, version.pinned_sequence) != (mark.live, mark.pinned_sequence):
             return False
         version.index_state = IndexState.DONE
         return True

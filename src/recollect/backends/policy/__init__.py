@@ -1,5 +1,5 @@
-"""Policy engines: the rule that is built in."""
+"""The built-in rule as plain Python, without any engine."""
 
-from recollect.backends.policy.builtin import BuiltinPolicy
+from recollect.backends.policy.builtin import BuiltinEngine, BuiltinPolicy
 
-__all__ = ["BuiltinPolicy"]
+__all__ = ["BuiltinEngine", "BuiltinPolicy"]

@@ -8,13 +8,24 @@ from typing import Any
 import apsw
 import msgspec
 
+from recollect.backends.sqlite.sealed import SEALED, SEALED_WIDTH, sealed_version
 from recollect.backends.sqlite.writer import Group
 from recollect.domain.address import Address, Namespace, subtree_bounds
 from recollect.domain.attributes import NONE
 from recollect.domain.commits import Commit, Receipt
 from recollect.domain.errors import IdempotencyMismatch
 from recollect.domain.instants import Instant
-from recollect.domain.planning import Erased, Erasure, Newest, Plan, addresses_of, after, plan_commit, plan_erasure
+from recollect.domain.planning import (
+    Erased,
+    Erasure,
+    Newest,
+    Pinned,
+    Plan,
+    addresses_of,
+    after,
+    plan_commit,
+    plan_erasure,
+)
 from recollect.domain.reasons import IndexState, Plane
 from recollect.domain.verification import Kept
 from recollect.ports.clock import Ids
@@ -47,14 +58,19 @@ CROSS JOIN versions v ON n = (
 )
 _FEW = 4
 """Up to so many keys are looked up one by one; more are looked up together."""
+_PINNED = f"""
+SELECT {SEALED}, e.digest FROM versions v
+LEFT JOIN events e ON e.tenant = v.tenant AND e.sequence = coalesce(v.pinned_sequence, v.sequence) WHERE v.id = ?
+"""
+_LABEL = "UPDATE versions SET policy_attributes = ?2, pinned_sequence = ?3, index_state = ?4 WHERE id = ?1"
 _END = """
 UPDATE versions SET ended_at = ?2, end_reason = ?3, ended_sequence = ?4, index_state = ?5 WHERE id = ?1
 """
 _INSERT = """
 INSERT INTO versions (id, tenant, plane, namespace, key, revision, sequence, created_at, written_at, expires_at,
     ended_at, end_reason, ended_sequence, index_state, policy_attributes, attributes, value, archived,
-    index_fields)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    index_fields, pinned_sequence)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _TELL = """
 INSERT INTO events (tenant, sequence, kind, plane, namespace, key, row_id, revision, at, expires_at, actor, detail,
@@ -87,6 +103,7 @@ def apply_commit(group: Group, commit: Commit, *, now: Instant, ids: Ids, sealer
         commit,
         head=group.head(commit.tenant),
         newest=newest_of(group.db, commit.tenant, addresses_of(commit)),
+        pinned=lambda row_id: pinned(group.db, row_id),
         changed_since=lambda plane, within, since: changed_since(group.db, commit.tenant, plane, within, since),
         now=now,
         new_id=ids,
@@ -124,6 +141,16 @@ def _newest(row: Sequence[Any]) -> Newest:
     return Newest(row_id, revision, created_at, written_at, expires_at, ended_at, IndexState(index_state))
 
 
+def pinned(db: apsw.Connection, row_id: bytes) -> Pinned | None:
+    """A version, and what the event that it claims recorded of it."""
+    row = next(db.execute(_PINNED, (row_id,)), None)
+    try:
+        version = None if row is None else sealed_version(row)
+    except (ValueError, KeyError):  # a field of no known kind: `verify` tells of it
+        return None
+    return None if row is None or version is None else Pinned(version, row[SEALED_WIDTH])
+
+
 def changed_since(db: apsw.Connection, tenant: str, plane: Plane, within: Namespace, since: int) -> bool:
     """True when the log tells of a change to this plane and scope after that point."""
     low, high = subtree_range(within)
@@ -136,8 +163,13 @@ def subtree_range(within: Namespace) -> tuple[str, str]:
 
 
 def write_plan(group: Group, tenant: str, plan: Plan) -> None:
-    """Write what was decided: endings, versions, events, head."""
+    """Write what was decided: labels, endings, versions, events, head."""
     db = group.db
+    if plan.labels:
+        db.executemany(
+            _LABEL,
+            [(label.id, label.policy_attributes, label.sequence, label.index_state) for label in plan.labels],
+        )
     if plan.endings:
         db.executemany(
             _END,
@@ -167,6 +199,7 @@ def write_plan(group: Group, tenant: str, plan: Plan) -> None:
                     version.value,
                     version.archived,
                     version.index_fields,
+                    version.pinned_sequence,
                 )
                 for version in plan.versions
             ],
@@ -215,6 +248,7 @@ WHERE tenant = ?1 AND sequence IN (SELECT sequence FROM versions WHERE n IN ({_M
 _EMPTY = f"""
 UPDATE versions SET
     value = NULL, attributes = NULL, policy_attributes = '{NONE}', archived = 0, index_fields = NULL,
+    pinned_sequence = NULL,
     end_reason = CASE WHEN ended_at IS NULL THEN 'erased' ELSE end_reason END,
     ended_sequence = CASE WHEN ended_at IS NULL THEN ?6 ELSE ended_sequence END,
     ended_at = CASE WHEN ended_at IS NULL THEN max(?5, written_at) ELSE ended_at END,

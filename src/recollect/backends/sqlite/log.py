@@ -11,11 +11,11 @@ import apsw
 from recollect.backends.sqlite.commits import subtree_range
 from recollect.backends.sqlite.conditions import filter_sql
 from recollect.backends.sqlite.reads import COLUMNS, Reader
+from recollect.backends.sqlite.sealed import SEALED, SEALED_WIDTH, sealed_version
 from recollect.domain.address import Address, decode_namespace
 from recollect.domain.events import Entry, Event, Head
-from recollect.domain.planning import Version
 from recollect.domain.queries import EventPage, EventQuery, check_reach
-from recollect.domain.reasons import EndReason, EventKind, Finding, IndexState, Plane
+from recollect.domain.reasons import EventKind, Finding, Plane
 from recollect.domain.verification import Kept, LogChecker, Problem
 from recollect.ports.store import Progress, Verification
 
@@ -117,24 +117,19 @@ def _event(tenant: str, row: Sequence[Any]) -> Event:
     )
 
 
-_SEALED = (
-    "v.plane, v.namespace, v.key, v.id, v.revision, v.sequence, v.value, v.attributes, v.policy_attributes, "
-    "v.created_at, v.written_at, v.expires_at, v.ended_at, v.end_reason, v.ended_sequence, v.index_state, "
-    "v.archived, v.index_fields"
-)
-_SEALED_WIDTH = 18
 _EVERY_EVENT = f"""
-SELECT {_EVENT}, e.kept, {_SEALED} FROM events e
+SELECT {_EVENT}, e.kept, {SEALED} FROM events e
 LEFT JOIN versions v ON v.id = e.row_id AND v.tenant = e.tenant
 WHERE e.tenant = ? ORDER BY e.sequence
 """
 _EVERY_VERSION = f"""
-SELECT {_SEALED}, {_EVENT}, {_EVENT.replace("e.", "x.")}, (
+SELECT {SEALED}, {_EVENT}, {_EVENT.replace("e.", "x.")}, {_EVENT.replace("e.", "r.")}, (
     SELECT max(revision) FROM versions p WHERE p.tenant = v.tenant AND p.plane = v.plane
         AND p.namespace = v.namespace AND p.key = v.key AND p.ended_at IS NOT NULL
 ) FROM versions v
 LEFT JOIN events e ON e.tenant = v.tenant AND e.sequence = v.sequence
 LEFT JOIN events x ON x.tenant = v.tenant AND x.sequence = v.ended_sequence
+LEFT JOIN events r ON r.tenant = v.tenant AND r.sequence = v.pinned_sequence
 WHERE v.tenant = ?
 """
 
@@ -165,7 +160,7 @@ def verify(
 def _check_event(checker: LogChecker, tenant: str, row: Sequence[Any]) -> None:
     try:
         event, kept = _event(tenant, row), Kept(row[_EVENT_WIDTH])
-        version = _version(row[_EVENT_WIDTH + 1 :])
+        version = sealed_version(row[_EVENT_WIDTH + 1 :])
     except (ValueError, KeyError):
         checker.events += 1
         checker.problems.append(Problem(Finding.EVENT_ALTERED, row[0], f"event {row[0]} has a field of no known kind"))
@@ -174,43 +169,17 @@ def _check_event(checker: LogChecker, tenant: str, row: Sequence[Any]) -> None:
 
 
 def _check_version(checker: LogChecker, tenant: str, row: Sequence[Any]) -> None:
-    after_version = row[_SEALED_WIDTH:]
     try:
-        version = _version(row)
-        opened = None if after_version[0] is None else _event(tenant, after_version)
-        closing = after_version[_EVENT_WIDTH:]
-        ended = None if closing[0] is None else _event(tenant, closing)
+        version = sealed_version(row)
+        opened, ended, pinned = (
+            None if row[begin] is None else _event(tenant, row[begin:])
+            for begin in (SEALED_WIDTH, SEALED_WIDTH + _EVENT_WIDTH, SEALED_WIDTH + 2 * _EVENT_WIDTH)
+        )
     except (ValueError, KeyError):
         version = None
-        opened = ended = None
+        opened = ended = pinned = None
     if version is None:
         message = f"event {row[5]} opened a version with a field of no known kind"
         checker.problems.append(Problem(Finding.VERSION_ALTERED, row[5], message))
         return
-    checker.version(version, opened, ended, max(version.revision, row[-1] or 0))
-
-
-_MARKS = {0: False, 1: True}
-
-
-def _version(row: Sequence[Any]) -> Version | None:
-    if row[3] is None:
-        return None
-    return Version(
-        address=Address(Plane(row[0]), decode_namespace(row[1]), row[2]),
-        id=row[3],
-        revision=row[4],
-        sequence=row[5],
-        value=row[6],
-        attributes=row[7],
-        policy_attributes=row[8],
-        created_at=row[9],
-        written_at=row[10],
-        expires_at=row[11],
-        ended_at=row[12],
-        end_reason=None if row[13] is None else EndReason(row[13]),
-        ended_sequence=row[14],
-        index_state=IndexState(row[15]),
-        archived=_MARKS[row[16]],
-        index_fields=row[17],
-    )
+    checker.version(version, opened, ended, max(version.revision, row[-1] or 0), pinned)

@@ -40,6 +40,10 @@ _REASONS[None] = None
 _STATES = {state.value: state for state in IndexState}
 _AT = "tenant = ? AND plane = ? AND namespace = ? AND key = ?"
 _GET = f"SELECT {COLUMNS} FROM versions WHERE {_AT} AND ended_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"
+_COUNT = """
+    SELECT count(*) FROM versions
+    WHERE tenant = ? AND plane = ? AND ended_at IS NULL AND (expires_at IS NULL OR expires_at > ?)
+"""
 _AS_OF = (
     "written_at <= ? AND (ended_at IS NULL OR ended_at > ?) AND (expires_at IS NULL OR expires_at > ?) "
     "AND value IS NOT NULL"
@@ -53,7 +57,7 @@ SELECT * FROM (
 )
 """
 _PENDING = f"""
-SELECT {COLUMNS} FROM versions INDEXED BY versions_unindexed
+SELECT {COLUMNS}, pinned_sequence FROM versions INDEXED BY versions_unindexed
 WHERE tenant = ? AND index_state = 'pending' ORDER BY n LIMIT ?
 """
 _NO_END = 1 << 62
@@ -146,8 +150,8 @@ class Reader:
 
     def pending(self, db: apsw.Connection, tenant: str, limit: int) -> Sequence[Pending]:
         """Versions the index does not reflect, oldest first."""
-        rows = (self.row(tenant, stored) for stored in db.execute(_PENDING, (tenant, limit)))
-        return [Pending(row, row.ended_at is None) for row in rows]
+        found = ((self.row(tenant, row), pinned) for *row, pinned in db.execute(_PENDING, (tenant, limit)))
+        return [Pending(row, row.ended_at is None, pinned) for row, pinned in found]
 
     def find(self, db: apsw.Connection, tenant: str, query: Find, now: Instant) -> Page:
         """Live rows in a scope: the engine picks row numbers, and only those on the page are read whole."""
@@ -220,6 +224,12 @@ WITH RECURSIVE walk (found) AS (
 )
 SELECT found FROM walk WHERE found IS NOT NULL
 """
+
+
+def count(db: apsw.Connection, tenant: str, plane: Plane, now: Instant) -> int:
+    """How many live rows a plane has."""
+    found = db.execute(_COUNT, (tenant, plane, now)).get
+    return int(found)
 
 
 def namespaces(db: apsw.Connection, tenant: str, query: NamespaceQuery, now: Instant) -> Sequence[tuple[str, ...]]:

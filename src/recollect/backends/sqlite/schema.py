@@ -109,7 +109,11 @@ ALTER TABLE versions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE versions ADD COLUMN index_fields TEXT;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _ARCHIVED)
+_RELABELLED = """
+ALTER TABLE versions ADD COLUMN pinned_sequence INTEGER;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _ARCHIVED, _RELABELLED)
 """Step n takes a file from schema n to n + 1. Steps are added, never changed."""
 
 

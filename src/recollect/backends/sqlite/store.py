@@ -33,6 +33,7 @@ from recollect.domain.events import Head
 from recollect.domain.instants import Instant
 from recollect.domain.planning import Erased, Erasure
 from recollect.domain.queries import EventPage, EventQuery, Find, NamespaceQuery, Page
+from recollect.domain.reasons import Plane
 from recollect.domain.retention import Pass, Retention, Swept
 from recollect.domain.rows import Row
 from recollect.ports.clock import Clock, Ids
@@ -124,6 +125,10 @@ class SqliteStore(Store):
     async def namespaces(self, tenant: str, query: NamespaceQuery) -> Sequence[tuple[str, ...]]:
         """Namespaces with a live row."""
         return await self._read(reads.namespaces, tenant, query, self._clock())
+
+    async def count(self, tenant: str, plane: Plane) -> int:
+        """How many live rows a plane has."""
+        return await self._read(reads.count, tenant, plane, self._clock())
 
     async def tenants(self) -> Sequence[str]:
         """Who has ever written."""

@@ -42,7 +42,9 @@ ORDER BY ended_at, n LIMIT ?
 """
 _EMPTY_IT = f"""
 UPDATE versions
-SET value = NULL, attributes = NULL, policy_attributes = '{NONE}', archived = 0, index_fields = NULL WHERE n = ?
+SET value = NULL, attributes = NULL, policy_attributes = '{NONE}', archived = 0, index_fields = NULL,
+    pinned_sequence = NULL
+WHERE n = ?
 """
 _NOTE_KEPT = "UPDATE events SET kept = ? WHERE tenant = ? AND sequence = ?"
 _OLD_EVENTS = "SELECT sequence, hash, at FROM events WHERE tenant = ? AND sequence < ? ORDER BY sequence LIMIT ?"
@@ -104,8 +106,9 @@ def mark_indexed(group: Group, tenant: str, marks: Sequence[Mark]) -> int:
     done = 0
     for mark in marks:
         state = "ended_at IS NULL" if mark.live else "ended_at IS NOT NULL"
-        sql = "UPDATE versions SET index_state = 'done' WHERE tenant = ? AND id = ? AND index_state = 'pending' AND "
-        group.db.execute(sql + state, (tenant, mark.id))
+        sql = "UPDATE versions SET index_state = 'done' WHERE tenant = ? AND id = ? AND index_state = 'pending' "
+        sql += f"AND pinned_sequence IS ? AND {state}"
+        group.db.execute(sql, (tenant, mark.id, mark.pinned_sequence))
         done += group.db.changes()
     return done
 

@@ -7,9 +7,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
+from unicodedata import category
+from uuid import UUID
 
-from recollect.domain.callers import Caller
-from recollect.domain.errors import InvalidRequest, RateLimited, RequestTimeout, RequestTooLarge, UnsupportedMediaType
+from recollect.domain.callers import Action, Caller
+from recollect.domain.errors import (
+    InvalidRequest,
+    NotFound,
+    RateLimited,
+    RequestTimeout,
+    RequestTooLarge,
+    UnsupportedMediaType,
+)
 from recollect.service.memories import Memories
 from recollect.surfaces.rest.service import Service
 from recollect.wire.answers import encode
@@ -90,6 +99,43 @@ class Exchange:
     def part(self) -> str:
         """The variable part of the path."""
         return str(next(iter(self.scope["path_params"].values())))
+
+    @property
+    def part_as_id(self) -> UUID:
+        """The variable part of the path as the id of a memory; what is no id names none."""
+        try:
+            return UUID(self.part)
+        except ValueError:
+            raise NotFound("memory not found") from None
+
+    @property
+    def justification(self) -> str:
+        """Why an administrator asks for what may not be theirs.
+
+        Text beyond ASCII may come in UTF-8, as most clients send it, or in Latin-1, as some do: hardly anything that
+        is meant in the latter can be read as the former.
+        """
+        given = self.headers.get(b"x-justification")
+        if given is None:
+            raise InvalidRequest("say why: this needs the header X-Justification")
+        try:
+            text = given.decode()
+        except UnicodeDecodeError:
+            text = given.decode("latin-1")
+        if any(category(each) == "Cc" for each in text):
+            raise InvalidRequest("X-Justification has control characters; say why on one line of plain text")
+        return text
+
+    def reading(self, as_user_id: str | None = None) -> Memories:
+        """The memories to read from: the caller's own view, or that of an administrator who says why.
+
+        Everybody else is refused as such, however little is wrong with the rest of what they send.
+        """
+        if as_user_id is None and b"x-justification" not in self.headers:
+            return self.use
+        if self.caller is not None:
+            self.service.guard.permit(self.caller, Action.JUSTIFY)
+        return self.use.justified(self.justification, as_user_id=as_user_id)
 
     @property
     def idempotency_key(self) -> str | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 from recollect.domain.errors import NotFound
 from recollect.domain.queries import Archived, checked_limit
 from recollect.service.views import Events
@@ -53,8 +51,9 @@ async def get_memory(ask: Exchange) -> Answer:
     query = ask.query
     namespace, key = query.namespace(), query.required("key")
     as_of, archived = query.moment("as_of"), query.choice("archived", Archived.EXCLUDE)
+    as_user_id = query.one("as_user_id")
     query.done()
-    found = await ask.use.get(namespace, key, as_of=as_of, archived=archived)
+    found = await ask.reading(as_user_id).get(namespace, key, as_of=as_of, archived=archived)
     if found is None:
         raise NotFound("memory not found")
     return answer(answers.item(found))
@@ -62,12 +61,10 @@ async def get_memory(ask: Exchange) -> Answer:
 
 async def get_version(ask: Exchange) -> Answer:
     """A version by its id."""
-    ask.no_parameters()
-    try:
-        wanted = UUID(ask.part)
-    except ValueError:
-        raise NotFound("memory not found") from None
-    found = await ask.use.get_by_id(wanted)
+    query = ask.query
+    as_user_id = query.one("as_user_id")
+    query.done()
+    found = await ask.reading(as_user_id).get_by_id(ask.part_as_id)
     if found is None:
         raise NotFound("memory not found")
     return answer(answers.version(found))
@@ -95,7 +92,7 @@ async def search_memories(ask: Exchange) -> Answer:
     """Items below a namespace that match a filter."""
     ask.no_parameters()
     body = ask.parsed(SearchBody)
-    found = await ask.use.search(
+    found = await ask.reading(body.as_user_id).search(
         body.namespace_prefix,
         filter=body.filter,
         query=body.query,
@@ -114,9 +111,9 @@ async def list_namespaces(ask: Exchange) -> Answer:
     query = ask.query
     prefix, suffix, depth = query.many("prefix"), query.many("suffix"), query.whole("max_depth")
     limit, offset = query.whole("limit", 100), query.whole("offset", 0)
-    archived = query.choice("archived", Archived.EXCLUDE)
+    archived, as_user_id = query.choice("archived", Archived.EXCLUDE), query.one("as_user_id")
     query.done()
-    found = await ask.use.list_namespaces(
+    found = await ask.reading(as_user_id).list_namespaces(
         prefix=prefix,
         suffix=suffix,
         max_depth=depth,
@@ -132,8 +129,9 @@ async def get_history(ask: Exchange) -> Answer:
     query = ask.query
     namespace, key = query.namespace(), query.required("key")
     limit, before = query.whole("limit", 100), query.whole("before_revision")
+    as_user_id = query.one("as_user_id")
     query.done()
-    found = await ask.use.history(namespace, key, limit=limit or 0, before_revision=before)
+    found = await ask.reading(as_user_id).history(namespace, key, limit=limit or 0, before_revision=before)
     return answer({"versions": [answers.version(each) for each in found]})
 
 
@@ -144,11 +142,13 @@ async def list_events(ask: Exchange) -> Answer:
     since, until = query.moment("after"), query.moment("before")
     cursor, limit, wait = query.one("after_cursor"), query.whole("limit", 50), query.number("wait", 0.0)
     following = query.flag("follow") or b"text/event-stream" in ask.headers.get(b"accept", b"")
+    as_user_id = query.one("as_user_id")
     query.done()
     checked_limit(limit, MAX_EVENTS)
+    memories = ask.reading(as_user_id)
 
     async def page(after: str | None, seconds: float) -> Events:
-        return await ask.use.events(
+        return await memories.events(
             prefix, after=after, kinds=kinds, since=since, until=until, limit=limit or 0, wait=seconds
         )
 

@@ -15,8 +15,9 @@ from recollect.surfaces.rest.exchange import Answer, Exchange, answer
 from recollect.surfaces.rest.page import CONTENT_SECURITY_POLICY, render
 
 _READY_SECONDS = 2.0
-_PACKAGED = Path(__file__).with_name("openapi.yaml")
-_IN_REPOSITORY = Path(__file__).parents[4] / "contracts" / "openapi.yaml"
+CONTRACT, CONTRACT_FOR_ADMINISTRATORS = "openapi.yaml", "openapi-admin.yaml"
+_PACKAGED = Path(__file__).parent
+_IN_REPOSITORY = Path(__file__).parents[4] / "contracts"
 
 
 async def healthz(ask: Exchange) -> Answer:
@@ -45,7 +46,7 @@ async def metrics(ask: Exchange) -> Answer:
 
 
 async def docs(ask: Exchange) -> Answer:
-    """The contract as a page."""
+    """Both contracts as one page."""
     ask.no_parameters()
     headers = ((b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),)
     return Answer(200, await asyncio.to_thread(_page), b"text/html; charset=utf-8", headers)
@@ -54,15 +55,22 @@ async def docs(ask: Exchange) -> Answer:
 async def openapi(ask: Exchange) -> Answer:
     """The contract itself."""
     ask.no_parameters()
-    return Answer(200, contract(), b"application/yaml")
+    return Answer(200, contract(CONTRACT), b"application/yaml")
 
 
-@lru_cache(maxsize=1)
-def contract() -> bytes:
-    """The text of the contract, from the package or from the repository."""
-    return (_PACKAGED if _PACKAGED.exists() else _IN_REPOSITORY).read_bytes()
+async def openapi_admin(ask: Exchange) -> Answer:
+    """The contract of the administrator's part."""
+    ask.no_parameters()
+    return Answer(200, contract(CONTRACT_FOR_ADMINISTRATORS), b"application/yaml")
+
+
+@lru_cache(maxsize=2)
+def contract(name: str) -> bytes:
+    """The text of a contract, from the package or from the repository."""
+    packaged = _PACKAGED / name
+    return (packaged if packaged.exists() else _IN_REPOSITORY / name).read_bytes()
 
 
 @lru_cache(maxsize=1)
 def _page() -> bytes:
-    return render(safe_load(contract())).encode()
+    return render(*(safe_load(contract(name)) for name in (CONTRACT, CONTRACT_FOR_ADMINISTRATORS))).encode()

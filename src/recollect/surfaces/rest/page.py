@@ -1,4 +1,4 @@
-"""The public contract as one readable HTML page, which needs no script, no network and no other file."""
+"""The public contracts as one readable HTML page, which needs no script, no network and no other file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ main { padding: 1.5rem; max-width: 60rem; min-width: 0 }
   nav { position: sticky; top: 0; height: 100vh; overflow-y: auto; border-bottom: 0;
     border-right: 1px solid var(--line) }
   main { padding: 1.5rem 3rem } }
-h1 { margin: 0 } h2 { margin-top: 3rem; border-bottom: 1px solid var(--line) } h3 { margin: 2.5rem 0 .3rem }
+h1 { margin: 0 } section + section > h1 { margin-top: 5rem }
+h2 { margin-top: 3rem; border-bottom: 1px solid var(--line) } h3 { margin: 2.5rem 0 .3rem }
 h4 { margin: 1.2rem 0 .3rem; color: var(--soft); font-size: .9rem } p { margin: .5rem 0 }
 code, pre { font: .88em/1.5 ui-monospace, monospace } code { overflow-wrap: anywhere }
 pre { padding: .8rem 1rem; background: var(--shade); border: 1px solid var(--line); border-radius: 6px;
@@ -57,40 +58,48 @@ class Html(str):
     __slots__ = ()
 
 
-def render(contract: Mapping[str, Any]) -> str:
-    """The page that shows this contract, given as the parsed OpenAPI document."""
-    info = contract["info"]
-    main = _element(
-        "main",
-        _element("h1", info["title"]),
-        _element("p", info.get("summary", ""), " ", _element("small", f"Version {info['version']}")),
-        _prose(info.get("description", "")),
-        *(_chapter(contract, tag) for tag in contract.get("tags", ())),
-        _shapes(contract),
-        id="top",
-    )
+def render(*contracts: Mapping[str, Any]) -> str:
+    """The page that shows these contracts one after the other, each given as the parsed OpenAPI document.
+
+    What they have in common is shown once: shapes of the same name are the same.
+    """
+    title = contracts[0]["info"]["title"]
+    main = _element("main", *map(_part, contracts), _shapes(contracts))
     head = _element(
         "head",
         Html('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
-        _element("title", f"{info['title']} API"),
+        _element("title", f"{title} API"),
         _element("style", Html(_STYLE)),
     )
-    return "<!doctype html>\n" + _element("html", head, _element("body", _contents(contract), main), lang="en")
+    return "<!doctype html>\n" + _element("html", head, _element("body", _contents(contracts), main), lang="en")
 
 
 # -- the parts of the page
 
 
-def _contents(contract: Mapping[str, Any]) -> Html:
-    groups = []
-    for tag in contract.get("tags", ()):
-        links = [
-            _element("li", _link(operation["operationId"], operation.get("summary", operation["operationId"])))
-            for _, _, operation in _operations(contract)
-            if tag["name"] in operation.get("tags", ())
-        ]
-        groups += [_link(f"tag-{tag['name']}", tag["name"].capitalize()), _element("ul", *links)]
-    return _element("nav", _element("p", _link("top", contract["info"]["title"])), *groups, _link("shapes", "Shapes"))
+def _contents(contracts: Sequence[Mapping[str, Any]]) -> Html:
+    parts = []
+    for contract in contracts:
+        parts.append(_element("p", _link(_anchor(contract), contract["info"]["title"])))
+        for tag in contract.get("tags", ()):
+            links = [
+                _element("li", _link(operation["operationId"], operation.get("summary", operation["operationId"])))
+                for _, _, operation in _operations(contract)
+                if tag["name"] in operation.get("tags", ())
+            ]
+            parts += [_link(f"tag-{tag['name']}", tag["name"].capitalize()), _element("ul", *links)]
+    return _element("nav", *parts, _link("shapes", "Shapes"))
+
+
+def _part(contract: Mapping[str, Any]) -> Html:
+    info = contract["info"]
+    return _element(
+        "section",
+        _element("h1", info["title"], id=_anchor(contract)),
+        _element("p", info.get("summary", ""), " ", _element("small", f"Version {info['version']}")),
+        _prose(info.get("description", "")),
+        *(_chapter(contract, tag) for tag in contract.get("tags", ())),
+    )
 
 
 def _chapter(contract: Mapping[str, Any], tag: Mapping[str, Any]) -> Html:
@@ -174,17 +183,13 @@ def _answered(contract: Mapping[str, Any], operation: Mapping[str, Any]) -> Html
     return Html("")
 
 
-def _shapes(contract: Mapping[str, Any]) -> Html:
-    schemas = contract.get("components", {}).get("schemas", {})
-    articles = [
-        _element(
-            "article",
-            _element("h3", name, id=f"shape-{name}"),
-            _prose(schema.get("description", "")),
-            _shape(contract, schema),
-        )
-        for name, schema in schemas.items()
-    ]
+def _shapes(contracts: Sequence[Mapping[str, Any]]) -> Html:
+    homes = {name: each for each in reversed(contracts) for name in each.get("components", {}).get("schemas", {})}
+    articles = []
+    for name in sorted(homes):
+        schema = homes[name]["components"]["schemas"][name]
+        told = _prose(schema.get("description", "")), _shape(homes[name], schema)
+        articles.append(_element("article", _element("h3", name, id=f"shape-{name}"), *told))
     return _element("section", _element("h2", "Shapes", id="shapes"), *articles)
 
 
@@ -269,6 +274,10 @@ def _curl(contract: Mapping[str, Any], path: str, method: str, operation: Mappin
 
 
 # -- reading the contract
+
+
+def _anchor(contract: Mapping[str, Any]) -> str:
+    return "part-" + re.sub(r"[^a-z0-9]+", "-", contract["info"]["title"].lower())
 
 
 def _operations(contract: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from recollect.domain.callers import Action
-from recollect.surfaces.rest import admin, memories, operation
+from recollect.surfaces.rest import admin, memories, operation, policies
 from recollect.surfaces.rest.exchange import Answer, Exchange
 
 Handler = Callable[[Exchange], Awaitable[Answer]]
 LONG_SECONDS = 3_600.0
-"""How long what goes through all the data may take."""
+"""How long what goes through all the data, or tries a policy on it, may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,11 @@ class Route:
     """Whether a browser may send an API key as a password."""
 
 
+def _lengthy(method: str, path: str, handler: Handler, action: Action) -> Route:
+    """A route that reads a body and may take its time to answer."""
+    return Route(method, path, handler, action, body=True, seconds=LONG_SECONDS)
+
+
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/memories", memories.get_memory, Action.READ),
     Route("PUT", "/v1/memories", memories.put_memory, Action.WRITE, body=True),
@@ -44,10 +49,10 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/memories/{id}", memories.get_version, Action.READ),
     Route("GET", "/v1/whoami", memories.whoami, None),
     Route("GET", "/admin/v1/head", admin.get_head, Action.VERIFY),
-    Route("POST", "/admin/v1/verify", admin.verify, Action.VERIFY, body=True, seconds=LONG_SECONDS),
-    Route("POST", "/admin/v1/erase", admin.erase, Action.ERASE, body=True, seconds=LONG_SECONDS),
-    Route("POST", "/admin/v1/sweep", admin.sweep, Action.SWEEP, body=True, seconds=LONG_SECONDS),
-    Route("POST", "/admin/v1/keys/rotate", admin.rotate_keys, Action.ROTATE, body=True, seconds=LONG_SECONDS),
+    _lengthy("POST", "/admin/v1/verify", admin.verify, Action.VERIFY),
+    _lengthy("POST", "/admin/v1/erase", admin.erase, Action.ERASE),
+    _lengthy("POST", "/admin/v1/sweep", admin.sweep, Action.SWEEP),
+    _lengthy("POST", "/admin/v1/keys/rotate", admin.rotate_keys, Action.ROTATE),
     Route("GET", "/admin/v1/backup", admin.backup, Action.BACKUP, seconds=LONG_SECONDS),
     Route("GET", "/admin/v1/export", admin.export_page, Action.TRANSFER),
     Route("GET", "/admin/v1/import", admin.import_progress, Action.TRANSFER),
@@ -55,9 +60,22 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/admin/v1/tokens", admin.list_tokens, Action.TOKENS),
     Route("POST", "/admin/v1/tokens", admin.create_token, Action.TOKENS, body=True),
     Route("DELETE", "/admin/v1/tokens/{id}", admin.revoke_token, Action.TOKENS),
+    Route("GET", "/admin/v1/memories/policies", policies.show_policy, Action.SHOW_POLICY),
+    _lengthy("PUT", "/admin/v1/memories/policies", policies.push_policy, Action.CHANGE_POLICY),
+    _lengthy("POST", "/admin/v1/memories/policies/check", policies.check_policy, Action.CHANGE_POLICY),
+    _lengthy("POST", "/admin/v1/memories/policies/rollback", policies.rollback_policy, Action.CHANGE_POLICY),
+    _lengthy("POST", "/admin/v1/memories/policies/explain", policies.explain_policy, Action.SHOW_POLICY),
+    _lengthy("POST", "/admin/v1/memories/policies/simulate", policies.simulate_policy, Action.CHANGE_POLICY),
+    Route("GET", "/admin/v1/memories/index/status", policies.index_status, Action.SHOW_INDEX),
+    _lengthy("POST", "/admin/v1/memories/index/trigger", policies.trigger_index, Action.TRIGGER_INDEX),
+    Route("GET", "/admin/v1/memories/settings", policies.show_settings, Action.CHANGE_SETTINGS),
+    Route("PUT", "/admin/v1/memories/settings", policies.change_settings, Action.CHANGE_SETTINGS, body=True),
+    Route("DELETE", "/admin/v1/memories/{id}", policies.force_delete, Action.FORCE_DELETE),
+    Route("GET", "/admin/v1/audit", policies.list_audit, Action.AUDIT),
     Route("GET", "/healthz", operation.healthz, None, anonymous=True),
     Route("GET", "/readyz", operation.readyz, None, anonymous=True),
     Route("GET", "/metrics", operation.metrics, Action.METRICS),
     Route("GET", "/docs", operation.docs, None, basic=True),
     Route("GET", "/openapi.yaml", operation.openapi, None, basic=True),
+    Route("GET", "/openapi-admin.yaml", operation.openapi_admin, None, basic=True),
 )

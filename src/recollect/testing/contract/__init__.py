@@ -20,6 +20,7 @@ from recollect.testing.contract import (
     importing,
     log,
     reading,
+    relabelling,
     searching,
     stamping,
     tampering,
@@ -30,7 +31,7 @@ from recollect.testing.contract.trial import CHECKS, Check, MakeTrial, Tamper, T
 
 __all__ = ["CHECKS", "SUBJECTS", "Check", "MakeTrial", "Tamper", "Trial", "clause", "clauses_of", "failures"]
 
-SUBJECTS = (writing, reading, searching, log, tampering, upkeep, erasing, archiving, importing, stamping)
+SUBJECTS = (writing, reading, searching, log, tampering, upkeep, erasing, archiving, importing, stamping, relabelling)
 """The modules with the checks, in the order of the clauses."""
 
 

@@ -1,4 +1,4 @@
-"""Proofs of S40 to S44: erasing, backing up, closing, and who is there."""
+"""Proofs of S40 to S44 and S51: erasing, backing up, closing, who is there, and how much."""
 
 # ruff: noqa: D103 - the name of a check is its sentence
 
@@ -12,7 +12,7 @@ from functools import partial
 from recollect.domain.address import namespace
 from recollect.domain.errors import StoreClosed, Unsupported
 from recollect.domain.planning import Erasure
-from recollect.domain.queries import EventQuery, Find, NamespaceQuery
+from recollect.domain.queries import Archived, EventQuery, Find, NamespaceQuery
 from recollect.domain.reasons import EndReason, EventKind, Plane
 from recollect.domain.retention import Pass, Retention
 from recollect.ports.store import Mark
@@ -194,6 +194,7 @@ async def a_closed_store_refuses_every_call(trial: Trial) -> None:
         lambda: store.release(lease),
         lambda: store.erase(late),
         lambda: store.aside(lambda: None),
+        lambda: store.count(TENANT, Plane.ITEM),
     ]
     if "backup" in store.capabilities:
         calls.append(lambda: store.backup(trial.scratch / "late.backup"))
@@ -213,3 +214,21 @@ async def tenants_are_those_that_have_ever_written_sorted(trial: Trial) -> None:
     await delete(store, at("x"), "nothing-to-delete")
     await delete(store, at("x"), "alpha")
     assert list(await store.tenants()) == ["9", "Beta", "a-b", "a.b", "alpha", "zeta"]
+
+
+@clause("S51")
+async def counting_counts_what_a_search_of_everything_finds(trial: Trial) -> None:
+    store = trial.store
+    assert await store.count(TENANT, Plane.ITEM) == 0
+    await write(store, *(put(at("x", key=f"k{n}")) for n in range(5)))
+    await write(store, put(at("x", key="k0")))
+    await write(store, put(at("x", key="set aside"), archived=True))
+    await write(store, put(at("x", key="short"), ttl=1))
+    await write(store, put(at("x", key="k0", plane=Plane.RECORD)))
+    await write(store, put(at("x", key="k0")), tenant="other")
+    assert await store.count(TENANT, Plane.ITEM) == 7
+    trial.clock.advance(2)
+    await delete(store, at("x", key="k1"))
+    assert await store.count(TENANT, Plane.ITEM) == 5
+    everything = await store.find(TENANT, Find(Plane.ITEM, limit=100, archived=Archived.INCLUDE))
+    assert len(everything.rows) == 5

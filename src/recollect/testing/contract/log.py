@@ -28,6 +28,7 @@ from recollect.testing.contract.scenes import (
     log_of,
     put,
     refused,
+    relabel,
     write,
     write_one,
 )
@@ -134,6 +135,9 @@ async def _mixed_log(trial: Trial) -> list[Event]:
         plane = (Plane.ITEM, Plane.TODO, Plane.RECORD)[n % 3]
         place = at(("user", "users")[n % 2], ("ann", "anna", "ANN")[n % 3], key=f"k{n % 4}", plane=plane)
         match n % 6:
+            case 3:
+                outcome = await write_one(store, put(place, b"%d" % n))
+                await relabel(store, place, outcome.revision, f'{{"n":{n}}}')
             case 4:
                 await write(store, put(place, b"%d" % n))
                 await delete(store, place)
@@ -183,7 +187,10 @@ async def events_are_filtered_by_the_attributes_of_the_version_they_tell_of(tria
     store, place = trial.store, at("judged")
     for n in range(24):
         here = at("judged", key=f"k{n % 5}")
-        await write(store, put(here, b"%d" % n, policy=f'{{"odd":{n % 2},"n":{n}}}', ttl=3 if n % 7 == 0 else None))
+        policy = f'{{"odd":{n % 2},"n":{n}}}'
+        outcome = await write_one(store, put(here, b"%d" % n, policy=policy, ttl=3 if n % 7 == 0 else None))
+        if n % 3 == 1:
+            await relabel(store, here, outcome.revision, f'{{"odd":1,"n":{n + 10}}}')
         if n % 4 == 3:
             await delete(store, here)
         trial.clock.advance(1)

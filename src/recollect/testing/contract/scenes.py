@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from recollect.domain.address import Address, namespace
 from recollect.domain.attributes import NONE
-from recollect.domain.commits import Commit, Condition, Delete, Idempotency, Operation, Outcome, Put, Receipt
+from recollect.domain.commits import Commit, Condition, Delete, Idempotency, Operation, Outcome, Put, Receipt, Relabel
 from recollect.domain.errors import RecollectError
 from recollect.domain.events import Entry, Event
 from recollect.domain.instants import Instant
@@ -75,6 +75,11 @@ async def write_one(store: Store, operation: Operation, tenant: str = TENANT) ->
 async def delete(store: Store, address: Address, tenant: str = TENANT) -> Outcome:
     """Delete a key and return what that did."""
     return await write_one(store, Delete(address), tenant)
+
+
+async def relabel(store: Store, address: Address, revision: int, policy: str, tenant: str = TENANT) -> Outcome:
+    """Give a live version other policy attributes and return what that did."""
+    return await write_one(store, Relabel(address, revision, policy), tenant)
 
 
 async def entries_of(store: Store, tenant: str = TENANT, query: EventQuery | None = None) -> list[Entry]:

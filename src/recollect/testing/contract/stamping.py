@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Awaitable, Callable
 
 from recollect.domain.address import namespace
-from recollect.domain.commits import Delete
+from recollect.domain.commits import Delete, Relabel
 from recollect.domain.errors import RevisionConflict
 from recollect.domain.planning import Erasure
 from recollect.domain.queries import Find
@@ -30,6 +30,7 @@ async def every_change_by_any_instance_is_noticed_by_the_next_stamp(trial: Trial
         lambda by: write(by, put(at("a"), b"1")),
         lambda by: write(by, put(at("a"), b"1")),
         lambda by: write(by, put(at("a"), archived=True)),
+        lambda by: write(by, Relabel(at("a"), 3, '{"label":1}')),
         lambda by: write(by, put(at("a")), tenant=OTHER),
         lambda by: write(by, put(at("a", plane=Plane.TOKEN), ttl=1)),
         lambda by: write(by, Delete(at("a"))),

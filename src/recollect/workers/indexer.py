@@ -1,0 +1,66 @@
+"""The indexer: brings what is stored up to date with the policy in force, in whichever process holds the lease."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from time import monotonic
+
+from recollect.domain.callers import SYSTEM_TENANT
+from recollect.domain.errors import RecollectError
+from recollect.ports.store import Store
+from recollect.service.decisions import Decisions
+from recollect.service.extraction import Extractor
+from recollect.surfaces.logs import event
+from recollect.workers.rounds import Holding, Rounds
+
+KEEP_SECONDS = 60.0
+"""How often what was decided is written down."""
+
+
+class Indexer(Rounds):
+    """Extracts anew what is due in every tenant."""
+
+    name = "indexer"
+
+    def __init__(
+        self,
+        store: Store,
+        extractor: Extractor,
+        decisions: Decisions,
+        *,
+        holder: str,
+        seconds: Callable[[], float],
+    ) -> None:
+        super().__init__(store, holder=holder, seconds=seconds)
+        self._extractor = extractor
+        self._decisions = decisions
+        self._kept = monotonic()
+
+    async def round(self) -> int:
+        """What was decided is written down by every process for itself, now and then; the rest is done by one."""
+        if monotonic() - self._kept >= KEEP_SECONDS:
+            self._kept = monotonic()
+            await self._decisions.keep()
+        return await super().round()
+
+    async def work(self, holding: Holding) -> int:
+        """Go through every tenant; one whose policy fails does not hold up the others."""
+
+        async def after_batch(_: int) -> bool:
+            await holding.renew()
+            return not self.stopping
+
+        total = 0
+        for tenant in await self._store.tenants():
+            if tenant == SYSTEM_TENANT or self.stopping:
+                continue
+            try:
+                done = await self._extractor.round(tenant, after_batch)
+            except RecollectError as problem:
+                event(self._log, logging.WARNING, "indexer.tenant_failed", tenant=tenant, code=problem.code)
+                continue
+            if done:
+                event(self._log, logging.INFO, "indexer.extracted", tenant=tenant, items=done)
+            total += done
+        return total

@@ -1,0 +1,190 @@
+"""Who may call what, told elsewhere: the client and the commands lead to the same routes, the page says the same."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.security.access import TABLE, WHO
+from tools import generate_access
+
+import recollect_client
+from recollect.cli.program import _COMMANDS, _GROUPS
+from recollect.domain.callers import _NEEDS, Action, Role, Scope
+from recollect.surfaces.rest.routes import ROUTES, Route
+
+SDK_ROUTES = {
+    "put": "PUT /v1/memories",
+    "archive": "PATCH /v1/memories",
+    "delete": "POST /v1/memories/batch",
+    "batch": "POST /v1/memories/batch",
+    "get": "GET /v1/memories",
+    "get_by_id": "GET /v1/memories/{id}",
+    "search": "POST /v1/memories/search",
+    "list_namespaces": "GET /v1/memories/namespaces",
+    "history": "GET /v1/memories/history",
+    "events": "GET /v1/memories/events",
+    "follow": "GET /v1/memories/events",
+    "head": "GET /admin/v1/head",
+    "verify": "POST /admin/v1/verify",
+    "erase": "POST /admin/v1/erase",
+    "sweep": "POST /admin/v1/sweep",
+    "rotate_keys": "POST /admin/v1/keys/rotate",
+    "backup": "GET /admin/v1/backup",
+    "export_page": "GET /admin/v1/export",
+    "import_progress": "GET /admin/v1/import",
+    "import_page": "POST /admin/v1/import",
+    "whoami": "GET /v1/whoami",
+    "create_token": "POST /admin/v1/tokens",
+    "list_tokens": "GET /admin/v1/tokens",
+    "revoke_token": "DELETE /admin/v1/tokens/{id}",
+    "show_policy": "GET /admin/v1/memories/policies",
+    "push_policy": "PUT /admin/v1/memories/policies",
+    "check_policy": "POST /admin/v1/memories/policies/check",
+    "rollback_policy": "POST /admin/v1/memories/policies/rollback",
+    "explain_policy": "POST /admin/v1/memories/policies/explain",
+    "simulate_policy": "POST /admin/v1/memories/policies/simulate",
+    "index_status": "GET /admin/v1/memories/index/status",
+    "trigger_index": "POST /admin/v1/memories/index/trigger",
+    "show_settings": "GET /admin/v1/memories/settings",
+    "change_settings": "PUT /admin/v1/memories/settings",
+    "force_delete": "DELETE /admin/v1/memories/{id}",
+    "list_audit": "GET /admin/v1/audit",
+}
+CLI_METHODS = {
+    "put": {"put"},
+    "get": {"get", "get_by_id"},
+    "rm": {"delete", "force_delete"},
+    "search": {"search"},
+    "ls": {"list_namespaces"},
+    "history": {"history"},
+    "archive": {"archive"},
+    "unarchive": {"archive"},
+    "log": {"events", "follow", "head"},
+    "head": {"head"},
+    "verify": {"verify"},
+    "whoami": {"whoami"},
+    "backup": {"backup"},
+    "export": {"export_page"},
+    "import": {"import_progress", "import_page"},
+    "sweep": {"sweep"},
+    "erase": {"erase"},
+    "tokens create": {"create_token"},
+    "tokens list": {"list_tokens"},
+    "tokens revoke": {"revoke_token"},
+    "keys rotate": {"rotate_keys"},
+    "policy show": {"show_policy"},
+    "policy explain": {"explain_policy"},
+    "policy test": {"check_policy"},
+    "policy simulate": {"simulate_policy"},
+    "policy push": {"check_policy", "push_policy", "index_status"},
+    "policy rollback": {"rollback_policy", "index_status"},
+    "index status": {"index_status"},
+    "index trigger": {"trigger_index"},
+    "settings show": {"show_settings"},
+    "settings set": {"change_settings"},
+    "settings unset": {"change_settings"},
+    "audit": {"list_audit"},
+}
+"""By which calls of the client a command asks a server."""
+CLI_ALONE = {"serve", "settings", "doctor", "version", "restore", "keys show", "policy init"}
+"""Commands about this machine, which ask no server for memories."""
+
+
+def test_every_call_of_the_client_leads_to_a_route() -> None:
+    calls = {name for name, _ in inspect.getmembers(recollect_client.Client, inspect.isfunction) if name[0] != "_"}
+    assert calls - {"close", "justified"} == set(SDK_ROUTES)
+    assert set(SDK_ROUTES.values()) <= set(TABLE)
+    contracts = {"GET /docs", "GET /openapi.yaml", "GET /openapi-admin.yaml"}
+    only_for_people = {"GET /healthz", "GET /readyz", "GET /metrics", *contracts}
+    assert set(TABLE) - set(SDK_ROUTES.values()) == only_for_people | {"DELETE /v1/memories"}
+
+
+def test_a_call_of_the_client_names_its_route() -> None:
+    for call, route in SDK_ROUTES.items():
+        if call in ("events", "follow", "delete", "force_delete"):
+            continue  # their requests are made by a function that both clients share, or by `batch`
+        assert route.split()[1].partition("{")[0] in told_by(call), call
+
+
+def told_by(call: str) -> str:
+    """What a call of the client does, with the words of its module in place of their names."""
+    method = getattr(recollect_client.Client, call)
+    body = ast.parse(textwrap.dedent(inspect.getsource(method))).body[0]
+    assert isinstance(body, ast.FunctionDef)
+    text = "".join(ast.unparse(each) for each in body.body[1:])
+    for name, value in method.__globals__.items():
+        if isinstance(value, str) and name.isupper():
+            text = text.replace(f"{{{name}}}", value).replace(name, value)
+    return text
+
+
+def test_every_command_leads_to_calls_of_the_client_or_stays_on_this_machine() -> None:
+    commands = {name for group in _COMMANDS.values() for name in group}
+    commands |= {f"{group} {name}" for group, members in _GROUPS.items() for name in members.commands}
+    commands |= {group for group, members in _GROUPS.items() if members.alone is not None}
+    assert commands == set(CLI_METHODS) | CLI_ALONE
+    assert {call for calls in CLI_METHODS.values() for call in calls} == set(SDK_ROUTES) - {"batch"}
+
+
+# -- the page that tells all this
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert generate_access.TARGET.read_text() == generate_access.page(), "run `make generate`"
+
+
+def test_the_page_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
+    assert generate_access.write(tmp_path / "access.md").read_text() == generate_access.page()
+
+
+def disagreements(route: Route) -> list[str]:
+    """Where the page, which follows from the code, says something else than the table."""
+    scopes, *statuses = TABLE[f"{route.method} {route.path}"]
+    row = dict(zip(WHO, statuses, strict=True))
+    found = []
+    for who in ("anonymous", "user", *Role):
+        said = generate_access.allowed(route, who)
+        mine = said == generate_access.YES or (said == generate_access.OWN and who == "user")
+        may = {200, 201, 204} if mine else {401, 403} if said == generate_access.NO else {200, 403, 404}
+        if row[who] not in may:
+            found.append(f"{who}: {said} on the page, {row[who]} in the table")
+    needed = generate_access.scopes_of(route)
+    if set(scopes.split()) != set(needed):
+        found.append(f"scopes: {needed} on the page, {scopes} in the table")
+    if row["user"] < 300 and (row["agent"] == row["user"]) is not (set(needed) <= {Scope.READ}):
+        found.append(f"agent: {needed} on the page, {row['agent']} in the table")
+    return found
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_the_page_says_what_the_table_says(route: Route) -> None:
+    assert disagreements(route) == []
+
+
+def test_a_rule_that_opens_wider_or_less_wide_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    routes = {f"{route.method} {route.path}": route for route in ROUTES}
+    monkeypatch.setitem(_NEEDS, Action.VERIFY, (Scope.READ, frozenset()))
+    assert disagreements(routes["GET /admin/v1/head"])
+    monkeypatch.setitem(_NEEDS, Action.ERASE, (Scope.ADMIN, frozenset({Role.OPERATOR})))
+    assert disagreements(routes["POST /admin/v1/erase"])
+    monkeypatch.setitem(_NEEDS, Action.WRITE, (Scope.READ, frozenset()))
+    assert disagreements(routes["PUT /v1/memories"])
+    assert disagreements(replace(routes["GET /v1/whoami"], anonymous=True))
+
+
+@pytest.mark.parametrize(
+    "route", [each for each in ROUTES if each.action], ids=lambda each: f"{each.method} {each.path}"
+)
+def test_a_route_that_asks_for_the_wrong_action_is_noticed(route: Route) -> None:
+    assert route.action is not None
+    wrong = [action for action in Action if _NEEDS[action] != _NEEDS[route.action]]
+    assert len(wrong) > len(Action) / 2
+    for action in wrong:
+        assert disagreements(replace(route, action=action)), action
+    if (route.method, route.path) not in generate_access.MANY_ACTIONS:
+        assert disagreements(replace(route, action=None))
