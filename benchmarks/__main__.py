@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: compare, measure growth, go over HTTP, and leave tables, JSON and charts."""
+"""`python -m benchmarks`: compare, grow, go over HTTP, weigh the policy, and leave tables, JSON and charts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
-from benchmarks import running
+from benchmarks import policy, running
 from benchmarks.chart import chart
 from benchmarks.growth import measure_growth
 from benchmarks.http import report as http_report
@@ -38,10 +38,12 @@ def main(arguments: Sequence[str] | None = None, counts: Counts | None = None) -
     with tempfile.TemporaryDirectory(prefix="recollect-bench-", dir=asked.dir) as made:
         folder = Path(made)
         machine = machine_facts(folder)
-        if asked.only != "http":
+        if asked.only in (None, "store"):
             _store(chosen, machine, folder, asked.results, tell)
-        if asked.only != "store":
+        if asked.only in (None, "http"):
             _http(chosen, machine, folder, asked.results, tell)
+        if asked.only in (None, "policy"):
+            _policy(chosen, machine, folder, asked.results, tell)
     tell(f"written to {asked.results}")
     return 0
 
@@ -62,10 +64,16 @@ def _http(counts: Counts, machine: Mapping[str, object], folder: Path, results: 
     write(results / "http.svg", http_report.chart(found))
 
 
+def _policy(counts: Counts, machine: Mapping[str, object], folder: Path, results: Path, tell: running.Tell) -> None:
+    found = policy.compare(counts, machine, folder, tell)
+    print(policy.table(found))
+    write(results / "policy.json", policy.as_json(found))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small counts, and growth to 100,000 items")
-    parser.add_argument("--only", choices=("store", "http"), help="one part of the run")
+    parser.add_argument("--only", choices=("store", "http", "policy"), help="one part of the run")
     parser.add_argument("--rounds", type=int, help="how often every subject has its turn")
     parser.add_argument("--growth", type=int, metavar="N", help="grow to N items (0: leave it out)")
     parser.add_argument("--dir", type=Path, help="where the stores are made; their file system is what is measured")
