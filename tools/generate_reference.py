@@ -9,6 +9,7 @@ import ast
 import dataclasses
 import importlib
 import inspect
+import json
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -19,9 +20,11 @@ from types import ModuleType
 
 import recollect
 from recollect.backends.keyring import envelope
+from recollect.backends.rego import builtins, pool
 from recollect.domain import (
     address,
     attributes,
+    bundles,
     callers,
     commits,
     filters,
@@ -33,7 +36,8 @@ from recollect.domain import (
 )
 from recollect.domain.errors import RecollectError, all_errors
 from recollect.ports import credentials, keys, policy, store
-from recollect.service import identity, reading, transfer
+from recollect.service import audit, identity, policies, reading, transfer, tuning, views
+from recollect.service.administration import Administration
 from recollect.surfaces.rest import connections, exchange
 from recollect.wire import requests
 
@@ -42,6 +46,7 @@ TARGET = ROOT / "docs/reference"
 _CLAUSE = re.compile(r"([SKPC]\d+)\s+(.*)")
 _GOES_ON = re.compile(r"\n {2,}")
 _MIB = 1 << 20
+MEASURED = ROOT / "tests/policies/conformance.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,12 @@ LIMITS = (
     Limit(callers, "MAX_NAME", "Characters of a user's, a client's or a role's name."),
     Limit(callers, "MAX_ROLES", "Roles of one credential."),
     Limit(verification, "MAX_PROBLEMS", "Problems after which `verify` stops to look."),
+    Limit(bundles, "MAX_MODULES", "Modules of a policy."),
+    Limit(bundles, "MAX_BUNDLE_BYTES", "Bytes of all modules of a policy together."),
+    Limit(bundles, "KEPT_VERSIONS", "Versions of a policy that are kept to go back to."),
+    Limit(pool, "EVALUATION_SECONDS", "Seconds that evaluating a policy may compute for one decision."),
+    Limit(pool, "MEMORY_BYTES", "Bytes of memory that evaluating a policy may take."),
+    Limit(audit, "MAX_JUSTIFICATION", "Characters of a justification."),
     Limit(envelope, "ROTATE_AT", "Values sealed by one data key before a new one takes over."),
 )
 
@@ -108,6 +119,7 @@ def pages() -> dict[str, str]:
         "filters.md": _filters(),
         "limits.md": _limits(),
         "clauses.md": _clauses(),
+        "rego.md": _rego(),
     }
     return {"index.md": _index(made)} | made
 
@@ -180,7 +192,13 @@ def _settings() -> str:
 def reason_sets() -> list[type[StrEnum]]:
     """The closed sets of codes, in the order of their definition."""
     found = [each for each in vars(reasons).values() if inspect.isclass(each) and issubclass(each, StrEnum)]
-    return [each for each in found if each is not StrEnum] + [retention.Pass, queries.Order, queries.Archived]
+    return [each for each in found if each is not StrEnum] + [
+        retention.Pass,
+        queries.Order,
+        queries.Archived,
+        audit.Audited,
+        policy.Verdict,
+    ]
 
 
 def _reasons() -> str:
@@ -196,7 +214,7 @@ def _reasons() -> str:
         "Reasons",
         'Every "why" and "which" is one of a closed set of codes. Codes are added, never renamed. '
         'All of these are text: `EventKind.ADD == "add"`.',
-        "This release writes rows of the planes `item`, `token` and `transfer` only.",
+        "Of the planes, this release writes `item`, `token`, `transfer`, `policy`, `audit`, `decision` and `setting`.",
         *parts,
     )
 
@@ -260,6 +278,37 @@ def _promises(module: ModuleType) -> str:
     return _GOES_ON.sub(" ", inspect.cleandoc(module.__doc__ or ""))
 
 
+def _rego() -> str:
+    measured = json.loads(MEASURED.read_text())
+    counts: dict[str, list[int]] = measured["builtins"]
+
+    def cases(name: str) -> str:
+        agreed, asked = counts.get(name, (0, 0))
+        return f"{agreed} of {asked}" if asked else "none"
+
+    allowed = [
+        (f"`{builtins.SPELLED.get(name, name)}`", cases(name), builtins.CAVEATS.get(name, ""))
+        for name in sorted(builtins.ALLOWED)
+    ]
+    refused = []
+    for why in builtins.Refusal:
+        names = sorted(name for name, reason in builtins.REFUSED.items() if reason is why)
+        spelled = ", ".join(f"`{builtins.SPELLED.get(name, name)}`" for name in names)
+        refused.append(f"### It {why.sentence}\n\n{spelled}.")
+    return _page(
+        "Rego",
+        'What a policy may use with the embedded engine (`policy_engine = "rego"`), and what is refused when it is '
+        'loaded. With an OPA server (`policy_engine = "opa"`) none of this applies.',
+        f"Measured with the engine {measured['engine']} and OPA {measured['opa']}: of OPA's own {measured['cases']:,} "
+        f"test cases for Rego v1, {measured['agreeing']:,} give OPA's answer, and {measured['uncompiled']:,} do not "
+        "compile, which a policy's author is told. A built-in is allowed if it gave OPA's answer in its cases, and to "
+        "calls with unusual arguments that OPA was asked as well. Where a case of an allowed one does not agree, it is "
+        "because of what the last column says, or of something else in the case that is refused here.",
+        "## Allowed\n\n" + _table(("built-in", "OPA's cases that agree", "to know"), allowed),
+        "## Refused\n\n" + "\n\n".join(refused),
+    )
+
+
 def _clauses() -> str:
     parts = []
     for title, module in (
@@ -295,6 +344,7 @@ def _python() -> str:
     functions = [_function(thing, 2) for thing in exported.values() if inspect.isfunction(thing)]
     classes = [_class(thing) for name, thing in exported.items() if name in _TOLD]
     classes += [_class(store.Verification), _class(verification.Problem)]
+    classes += [_class(each) for each in _OF_POLICIES]
     elsewhere = (
         "`Settings` is described in [Settings](settings.md), `errors` and `RecollectError` in [Errors](errors.md), "
         "`EventKind`, `EndReason`, `Order` and `Archived` in [Reasons](reasons.md). "
@@ -317,6 +367,23 @@ def _python() -> str:
 
 _INNER = ("Row", "Entry", "Outcome")
 """Types that callers get wrapped in something else."""
+_OF_POLICIES = (
+    policies.PolicyInForce,
+    policies.PolicyVersion,
+    policies.Simulation,
+    policies.Change,
+    policy.Report,
+    policy.Check,
+    policy.Explanation,
+    policy.Clause,
+    policy.Decision,
+    policy.Narrowed,
+    audit.AuditPage,
+    audit.AuditEntry,
+    views.IndexStatus,
+    views.Extraction,
+    tuning.Tuned,
+)
 _TOLD = ("Item", "Written", "Found", "PutOp", "DeleteOp", "Events", "MemoryEvent", "ErasureReceipt")
 
 
@@ -324,7 +391,8 @@ def public_methods() -> list[object]:
     """The methods of `Memories` that callers use, in the order of their definition."""
     return [
         method
-        for name, method in vars(recollect.Memories).items()
+        for cls in (recollect.Memories, Administration)
+        for name, method in vars(cls).items()
         if inspect.isfunction(method) and not name.startswith("_")
     ]
 

@@ -167,7 +167,8 @@ REFUSED: dict[str, Hostile] = {
     "has a test that breaks the engine": Hostile(
         {
             "authz.rego": AUTHZ + OWN,
-            "authz_test.rego": "package x\n\nimport rego.v1\n\ntest_it if {\n\tdata.memories.authz.allow with input as data.nowhere\n}\n",
+            "authz_test.rego": "package x\n\nimport rego.v1\n\n"
+            "test_it if {\n\tdata.memories.authz.allow with input as data.nowhere\n}\n",
         },
         "",
         "",

@@ -410,9 +410,13 @@ class NotAvailable(Unsupported):
 
 
 def all_errors() -> list[type[RecollectError]]:
-    """The whole tree, parents before children, in the order of their definition."""
+    """The whole tree, parents before children, in the order of their definition.
+
+    What a backend tells apart for itself, below one of these, is that same error to everybody else.
+    """
 
     def below(cls: type[RecollectError]) -> list[type[RecollectError]]:
-        return [cls, *(found for child in cls.__subclasses__() for found in below(child))]
+        children = [child for child in cls.__subclasses__() if child.__module__ == __name__]
+        return [cls, *(found for child in children for found in below(child))]
 
     return below(RecollectError)
