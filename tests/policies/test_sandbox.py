@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -202,16 +204,12 @@ def test_what_takes_too_long_ends_by_itself_when_nobody_waits() -> None:
             assert started.stdin is not None
             started.stdin.write(struct.pack(">I", len(each)) + each)
             started.stdin.flush()
-        assert started.wait(timeout=60) == -signal.SIGXCPU
-        assert _cpu_of_children() < 3 * CPU_SECONDS + 10
+        _, status, used = os.wait4(started.pid, 0)
+        assert os.waitstatus_to_exitcode(status) == -signal.SIGXCPU
+        assert used.ru_utime + used.ru_stime < 2 * CPU_SECONDS + 3
     finally:
         started.kill()
         started.communicate()
-
-
-def _cpu_of_children() -> float:
-    times = os.times()
-    return times.children_user + times.children_system
 
 
 @linux
@@ -353,12 +351,17 @@ def test_every_value_comes_out_as_it_went_in(process: Process, value: object) ->
     assert type(answer) is type(value)
 
 
-@pytest.mark.parametrize("text", ["\U0010ff00", "\U0010ff22", "a\U0010ff5cb"])
-def test_what_cannot_be_told_exactly_is_not_told(process: Process, text: str) -> None:
-    assert "unfit" in ask(process, ECHO, {"v": text})
-    assert "unfit" in ask(process, ECHO, {"v": {text: 1}})
-    escaped = json.dumps({"op": "ask", "id": ECHO.id, "entries": ENTRY, "input": {"v": text}}).encode()
-    assert "unfit" in process.request(escaped, 1.0)
+@pytest.mark.parametrize("text", ["\U0010ff00", "\U0010ff22", "a\U0010ff5cb", "\U0010ffff\U0010fffe"])
+def test_private_characters_are_not_mistaken_for_those_in_whose_place_the_engine_has_them(
+    process: Process, text: str
+) -> None:
+    same = loadable('x := [input.v == "\\"", input.v == "\\\\", input.v == "\\u0000", count(input.v)]', "same")
+    assert "loaded" in process.load(same)
+    asked = {"op": "ask", "id": same.id, "entries": ENTRY, "input": {"v": text}}
+    for ascii_only in (True, False):
+        found = process.request(json.dumps(asked, ensure_ascii=ascii_only).encode(), 1.0)["results"][0][0]
+        assert found[:3] == [False, False, False]
+    assert ask(process, ECHO, {"v": {text: [text]}})["results"] == [[{text: [text]}]]
 
 
 # -- when it dies
@@ -426,10 +429,12 @@ def right(user: str, namespace: tuple[str, ...]) -> Decision:
     return Decision(True) if namespace == ("user", user) else Decision(False, "access denied")
 
 
-async def counted(policy: RegoPolicy, count: int) -> tuple[int, int, int]:
-    """How many decisions were right, denied for trouble, and wrong."""
+async def counted(policy: RegoPolicy, count: int, enough: Callable[[], bool] = lambda: True) -> tuple[int, int, int]:
+    """How many decisions were right, denied for trouble, and wrong; at least so many, and until there are `enough`."""
     good = trouble = wrong = 0
-    for number in range(count):
+    deadline = time.monotonic() + 120
+    for number in takewhile(lambda number: number < count or not enough(), itertools.count()):
+        assert number < count or time.monotonic() < deadline
         user, namespace = f"user-{number}", ("user", f"user-{number // 2 * 2}")
         caller = Caller("t", user, scopes=frozenset(Scope), credential="x")
         try:
@@ -443,6 +448,9 @@ async def counted(policy: RegoPolicy, count: int) -> tuple[int, int, int]:
         else:
             wrong += 1
     return good, trouble, wrong
+
+
+LEAST_RESTARTS = 4
 
 
 async def harassed(count: int, number: int, pauses: tuple[float, float]) -> tuple[int, int, int]:
@@ -460,7 +468,7 @@ async def harassed(count: int, number: int, pauses: tuple[float, float]) -> tupl
     harasser = threading.Thread(target=harass)
     harasser.start()
     try:
-        found = await counted(policy, count)
+        found = await counted(policy, count, lambda: engine.pool.restarts >= LEAST_RESTARTS)
     finally:
         stop.set()
         harasser.join()
@@ -473,7 +481,6 @@ async def harassed(count: int, number: int, pauses: tuple[float, float]) -> tupl
         except PolicyTrouble:
             assert time.monotonic() < deadline
             await asyncio.sleep(0.1)
-    assert engine.pool.restarts > 0
     pids = set(engine.pool.pids)
     await engine.close()
     pool._spare.end()
@@ -487,12 +494,12 @@ async def harassed(count: int, number: int, pauses: tuple[float, float]) -> tupl
 async def test_a_process_that_is_killed_makes_no_decision_wrong(number: int, count: int) -> None:
     good, trouble, wrong = await harassed(count, number, (0.05, 0.5))
     assert wrong == 0
-    assert good + trouble == count
+    assert good + trouble >= count
     assert good > 0
 
 
 @linux
-@sized(200, 5_000)
+@sized(200, 20_000)
 async def test_a_process_that_is_stopped_makes_no_decision_wrong_and_nobody_wait_for_ever(
     monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
@@ -502,9 +509,9 @@ async def test_a_process_that_is_stopped_makes_no_decision_wrong_and_nobody_wait
     began = time.monotonic()
     good, trouble, wrong = await harassed(count, signal.SIGSTOP, (0.3, 1.0))
     assert wrong == 0
-    assert good + trouble == count
+    assert good + trouble >= count
     assert good > 0
-    assert time.monotonic() - began < 120 + count / 5
+    assert time.monotonic() - began < 240 + count / 5
 
 
 async def test_a_wrong_decision_would_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:

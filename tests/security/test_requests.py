@@ -24,8 +24,8 @@ class Target:
     cursors: dict[str, str]
 
     def state(self) -> tuple[Any, ...]:
-        """Where the log ends, and which keys there are."""
-        return tuple(self.server.request("GET", f"/admin/v1/{what}")[1] for what in ("head", "tokens"))
+        """Everything that happened to memories, and which keys there are."""
+        return tuple(self.server.request("GET", f"/admin/v1/{what}")[1] for what in ("export?limit=1000", "tokens"))
 
     def answer(self, sent: bytes) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body of the first answer."""

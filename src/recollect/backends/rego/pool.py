@@ -29,7 +29,7 @@ PROGRAM = Path(__file__).with_name("sandboxed.py")
 EVALUATION_SECONDS = 0.05
 """How long one evaluation may compute; longer for large inputs, by `SECONDS_PER_BYTE`."""
 SECONDS_PER_BYTE = 2e-6
-PATIENCE_SECONDS = 3.0
+PATIENCE_SECONDS = 5.0
 """How long one evaluation may take, when a busy machine lets it compute only now and then."""
 MEMORY_BYTES = 256 << 20
 """How much memory one request may come to take up; a process that has more than that is replaced after its answer."""

@@ -214,7 +214,10 @@ class Evaluator:
         try:
             if not shared.rego_output_ok(output):
                 raise RuntimeError(shared.rego_output_string(output))
-            if shared.rego_output_string(output) == "undefined":
+            text = shared.rego_output_string(output)
+            if text.startswith("(error"):  # which it may be in spite of all being well
+                raise RuntimeError(text)
+            if text == "undefined":
                 return []
             terms = shared.rego_output_expressions_at_index(output, 0)
             return [put_back(self._value(shared.rego_node_get(terms, 0)))]

@@ -21,6 +21,22 @@ from recollect.backends.rego.source import Rule, Source, read
 
 _TOLD = frozenset({"IsDefinedStmt", "IsUndefinedStmt", "ReturnLocalStmt"})
 """Statements that ask whether a local has a value; it need not."""
+_UNCONDITIONAL = frozenset(
+    [
+        "ArrayAppendStmt",
+        "BlockStmt",
+        "MakeArrayStmt",
+        "MakeNullStmt",
+        "MakeNumberIntStmt",
+        "MakeNumberRefStmt",
+        "MakeObjectStmt",
+        "MakeSetStmt",
+        "ObjectInsertStmt",
+        "ResetLocalStmt",
+        "SetAddStmt",
+    ]
+)
+"""Statements that hold whatever the input is."""
 _COMPARED = frozenset({"lt", "lte", "gt", "gte"})
 _TYPES = {"is_number": "number", "is_string": "string"}
 _INPUTS: Mapping[tuple[object, ...], str] = {
@@ -297,7 +313,8 @@ def _may_stand_in_not(plan: Plan, kind: str, statement: Mapping[str, Any], fixed
     if kind == "CallStmt":
         is_rule = statement["func"] in plan.functions and len(statement["args"]) == 2
         if is_rule:
-            chained.add(int(statement["result"]))
+            always = _always_says(plan.functions[str(statement["func"])])
+            (fixed if always else chained).add(int(statement["result"]))
         return is_rule or read_here <= fixed
     if kind in ("AssignVarStmt", "AssignVarOnceStmt"):
         (fixed if read_here <= fixed else chained).add(int(statement["target"]))
@@ -310,6 +327,24 @@ def _may_stand_in_not(plan: Plan, kind: str, statement: Mapping[str, Any], fixed
     if kind in ("EqualStmt", "WithStmt"):
         return read_here <= fixed | chained
     return kind in ("NotEqualStmt", "IsDefinedStmt", "IsUndefinedStmt")
+
+
+def _always_says(rule: Function) -> bool:
+    """Whether a rule has a value whatever the input: a set or an object of its own, a default, or a constant."""
+    for block in rule.blocks:
+        made: set[int] = set()
+        for kind, statement in walk([block]):
+            if kind in ("AssignVarStmt", "AssignVarOnceStmt", "IsDefinedStmt"):
+                if not set(reads(kind, statement)) <= made:
+                    break
+            elif kind not in _UNCONDITIONAL and not (kind == "IsUndefinedStmt" and statement["source"] == rule.result):
+                break
+            if kind != "ResetLocalStmt":
+                made |= {statement[name] for name in WRITES.get(kind, ())}
+        else:
+            if rule.result in made:
+                return True
+    return False
 
 
 def _cycles(plan: Plan) -> Iterator[Flaw]:
