@@ -62,11 +62,17 @@ class Decisions:
 
     async def keep(self) -> int:
         """Write down what is new, and say how much that was. What a tenant has no more room for is dropped."""
-        waiting, self._waiting = self._waiting, {}
+        waiting = {tenant: tuple(mine) for tenant, mine in self._waiting.items()}
         kept = 0
         for tenant, mine in sorted(waiting.items()):
             for start in range(0, len(mine), _BATCH):
                 kept += await self._write(tenant, mine[start : start + _BATCH])
+            # They stay until they are written, so that nobody who keeps meanwhile misses them.
+            left = [each for each in self._waiting.get(tenant, ()) if each not in mine]
+            if left:
+                self._waiting[tenant] = left
+            else:
+                self._waiting.pop(tenant, None)
         return kept
 
     async def _write(self, tenant: str, asked: Sequence[Asked]) -> int:
