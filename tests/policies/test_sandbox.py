@@ -75,68 +75,15 @@ def ask(process: Process, bundle: Loadable, told: object) -> Any:
 # -- what it has
 
 
-PROBES = textwrap.dedent(
-    """
-    import ctypes, importlib.util, json, os, resource, signal, socket, sys, threading
-    sys.path.append(sys.argv[1])
-    import regopy
-    spec = importlib.util.spec_from_file_location("sandboxed", sys.argv[2])
-    sandboxed = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sandboxed)
-    answers = os.fdopen(os.dup(1), "w")
-    if sys.argv[3] == "confined":
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
-        os.close(nowhere)
-        sandboxed.confine()
-    def fork():
-        pid = os.fork()
-        if pid == 0:
-            os._exit(0)
-        os.waitpid(pid, 0)
-    def thread():
-        started = threading.Thread(target=int)
-        started.start()
-        started.join()
-    def spawn():
-        os.waitpid(os.posix_spawn(sys.executable, [sys.executable, "-c", "0"], {}), 0)
-    probes = {
-        "reads a file": lambda: open(sys.argv[4]).close(),
-        "writes a file": lambda: open(sys.argv[4] + ".written", "w").close(),
-        "lists a folder": lambda: os.listdir("/"),
-        "opens a socket": lambda: socket.socket().close(),
-        "makes a pair of sockets": lambda: socket.socketpair(),
-        "forks": fork,
-        "spawns": spawn,
-        "starts a thread": thread,
-        "signals its parent": lambda: os.kill(os.getppid(), 0),
-        "takes more files": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1000, 1000)),
-        "dumps its memory": lambda: resource.setrlimit(resource.RLIMIT_CORE, (1, 1)),
-        "executes": lambda: os.execv(sys.executable, [sys.executable, "-c", "print('executed')"]),
-    }
-    done = []
-    for name, probe in probes.items():
-        try:
-            if name == "executes" and sys.argv[3] != "confined":
-                done.append(name)
-                continue
-            probe()
-            done.append(name)
-        except (OSError, ValueError, RuntimeError):
-            pass
-    names = sorted(set(os.environ) - {"LC_CTYPE"})  # which Python itself sets
-    answers.write(json.dumps({"done": done, "environment": names, "limits": resource.getrlimit(resource.RLIMIT_CORE)}))
-    """
-)
+PROBES = Path(__file__).with_name("confined.py")
 
 
 def probed(how: str, tmp_path: Path) -> dict[str, Any]:
     """What a program could do, started like the one that evaluates."""
-    program, secret = tmp_path / "probes.py", tmp_path / "secret"
-    program.write_text(PROBES)
+    secret = tmp_path / "secret"
     secret.write_text("secret")
     ran = subprocess.run(
-        [sys.executable, "-I", "-S", str(program), SITE, str(PROGRAM), how, str(secret)],
+        [sys.executable, "-I", "-S", str(PROBES), SITE, str(PROGRAM), how, str(secret)],
         env={},
         cwd="/",
         capture_output=True,
