@@ -20,15 +20,16 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11"; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
+# The locks are complete, so nothing is resolved here: pip would take a newer release for a name with an extra.
 $(VENV)/.run: requirements/run.lock pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) from requirements/run.lock ..."
-	@$(PIP) --require-hashes -r requirements/run.lock
+	@$(PIP) --no-deps --require-hashes -r requirements/run.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(READY): requirements/dev.lock pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) from requirements/dev.lock ..."
-	@$(PIP) --require-hashes -r requirements/dev.lock
+	@$(PIP) --no-deps --require-hashes -r requirements/dev.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
