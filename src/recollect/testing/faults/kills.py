@@ -143,6 +143,7 @@ def _live(folder: Path, seed: int, writing: int, *, planted: bool) -> None:
         if planted:
             _acknowledge_early()
         memories = open_sync(folder)
+        memories.get(("user", "nobody"), "nothing")  # the first question also starts the policy's process
         say({"acknowledged": []})
         threads = [threading.Thread(target=_write, args=(memories, f"{seed}-{n}", say)) for n in range(THREADS)]
         for thread in threads:
