@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+
 import pytest
 from tests.serving.line import HalfAnswered, Line, Unanswered
 
@@ -45,3 +48,26 @@ async def test_chance_gives_each_fault_its_share() -> None:
     assert 100 < chosen.count(Fault.DELAY) < 300
     with pytest.raises(ValueError, match="at most 1"):
         by_chance(1, drop=0.6, cut=0.6)
+
+
+@pytest.mark.parametrize("turns", range(8))
+async def test_a_proxy_that_is_stopped_while_a_connection_ends_leaves_none_open(turns: int) -> None:
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while piece := await reader.read(1_000):
+            writer.write(piece)
+        writer.close()
+
+    server = await asyncio.start_server(echo, "127.0.0.1", 0)
+    place = server.sockets[0].getsockname()
+    async with Proxy(f"http://{place[0]}:{place[1]}") as proxy:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.url.rpartition(":")[2]))
+        writer.write(b"x")
+        assert await reader.read(1) == b"x"
+        writer.close()
+        for _ in range(turns):  # how far its end has come when the proxy is stopped
+            await asyncio.sleep(0)
+    for _ in range(8):
+        await asyncio.sleep(0.001)  # until the other side has noticed
+    left = [each for each in gc.get_objects() if isinstance(each, asyncio.StreamWriter)]
+    assert [each for each in left if not each.transport.is_closing()] == []
+    server.close()

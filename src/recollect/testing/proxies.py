@@ -96,11 +96,11 @@ class Proxy:
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            for each in (writer, there_writer):  # before anything is awaited: that may be cancelled too
+                each.close()
             for way in ways:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
-            there_writer.close()
-            writer.close()
             for each in (writer, there_writer):
                 with suppress(OSError):
                     await each.wait_closed()
