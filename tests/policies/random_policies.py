@@ -128,6 +128,7 @@ class Author:
             lambda: [f"startswith({self._path()}, {self._text()})"],
             lambda: [f"{self._variable(variables)} := {self._path()}"],
             lambda: [f"ignores({self._path()})"],
+            lambda: self._computed(variables),
         ]
         if self._careless:
             ways += [lambda: self._mistake(variables)] * 2
@@ -170,6 +171,30 @@ class Author:
         pick, path = self._random, self._path()
         sign = pick.choice(("<", "<=", ">", ">="))
         return [f"is_number({path})", f"{path} {sign} {pick.choice(NUMBERS)}"]
+
+    def _computed(self, variables: list[str]) -> list[str]:
+        """What a built-in makes of something, which may well be the wrong thing to give it."""
+        pick, variable = self._random, self._variable(variables)
+        call = pick.choice(
+            (
+                f"count({self._path()})",
+                f'split({self._path()}, "n")',
+                f"{self._path()} - 1",
+                f'trim_prefix({self._path()}, "a")',
+                f'concat("/", {self._list()})',
+            )
+        )
+        about = pick.choice(
+            (
+                f"not {variable} == {self._literal()}",
+                f"not {variable} in [{self._literal()}]",
+                f"{variable} != {self._literal()}",
+                f"is_number({variable})",
+                f"{variable} == {self._path()}",
+                f"ignores({variable})",
+            )
+        )
+        return [f"{variable} := {call}", about]
 
     def _mistake(self, variables: list[str]) -> list[str]:
         pick = self._random

@@ -168,6 +168,8 @@ class Evaluator:
 
     def _load(self, asked: dict[str, Any]) -> dict[str, Any]:
         engine = self._regopy.Interpreter()
+        # Otherwise the error of a built-in is a value, so that `allow if { x := count(7) }` would allow.
+        engine.strict_built_in_errors = True
         engine.add_data_json(json.dumps(_inside(asked["data"]), ensure_ascii=False))
         problems = []
         for name, text in asked["modules"].items():

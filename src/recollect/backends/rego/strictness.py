@@ -109,10 +109,11 @@ def _in_function(plan: Plan, function: Function) -> Iterator[Flaw]:
                 continue
             kind, statement = str(each["type"]), each["stmt"]
             yield from _in_step(plan, kind, statement, _Values(made, known, assigned, told))
-            if kind != "WithStmt":  # which hides nothing of what it holds
-                known, assigned = set(known), set(assigned)
-            below = [(iter(each["stmts"]), known, assigned) for each in inner(statement)]
-            waiting += reversed(below)
+            for below in reversed(inner(statement)):
+                if kind == "WithStmt":  # which hides nothing of what it holds
+                    waiting.append((iter(below["stmts"]), known, assigned))
+                else:
+                    waiting.append((iter(below["stmts"]), set(known), set(assigned)))
     yield from _in_comparisons(plan, function)
 
 
