@@ -176,8 +176,8 @@ def test_a_bundle_as_large_as_a_bundle_may_be_gets_through(service: Served, tena
 def test_what_tries_a_policy_may_take_longer_than_other_requests(tmp_path: Path) -> None:
     long = {route.handler.__name__ for route in ROUTES if route.seconds == LONG_SECONDS}
     assert {"check_policy", "push_policy", "rollback_policy", "simulate_policy", "trigger_index"} <= long
-    tests = f"package memories.authz_test\n\nimport rego.v1\n\nmany := {list(range(20))}\n\n"
-    tests += "".join(f"test_{n} if count([1 | some a in many; some b in many; a + b > {n}]) > 0\n\n" for n in range(20))
+    tests = f"package memories.authz_test\n\nimport rego.v1\n\nmany := {list(range(60))}\n\n"
+    tests += "".join(f"test_{n} if count([1 | some a in many; some b in many; a + b > {n}]) > 0\n\n" for n in range(10))
     slow = {"authz.rego": OWNERS, "authz_test.rego": tests}
     with served(tmp_path, {"request_seconds": 0.1}, still=True) as hurried:
         for method, path in (("POST", f"{POLICIES}/check"), ("PUT", POLICIES), ("POST", f"{POLICIES}/simulate")):

@@ -57,7 +57,7 @@ MOST_TOLD = 4_096
 MOST_COMPILED = 64
 MOST_PROBLEMS = 100
 TEST_SECONDS = 5.0
-"""How long all tests of a bundle may take; those that are left then have failed."""
+"""How long all tests of a bundle may compute; those that are left then have failed."""
 RECOVERED_SECONDS = 10.0
 """How long a bundle must keep within its limits until its overruns are forgotten."""
 BUILT_IN = "(built-in)"
@@ -181,8 +181,10 @@ class RegoEngine(Engine):
 
     async def evaluate(self, loadable: Loadable, entries: tuple[str, ...], told: bytes) -> list[list[Any]]:
         """What rules say of an input, each as a list with a value or none."""
-        answer: Future[list[list[Any]]] = self._pool.ask(loadable, entries, told)
-        return answer.result() if self._direct else await asyncio.shield(asyncio.wrap_future(answer))
+        return await self._answer(self._pool.ask(loadable, entries, told))
+
+    async def _answer(self, coming: Future[Result]) -> Result:
+        return coming.result() if self._direct else await asyncio.shield(asyncio.wrap_future(coming))
 
     def loadable(self, modules: Mapping[str, str], entries: Sequence[str]) -> Loadable:
         """Texts as the engine can take them, under a name of their own."""
@@ -192,18 +194,19 @@ class RegoEngine(Engine):
         return Loadable(sha256(said).hexdigest(), texts, data, tuple(entries))
 
     async def _tests(self, loadable: Loadable, entries: Sequence[str]) -> list[Check]:
-        """Run tests until one overruns, or all of them together do."""
+        """Run tests until one overruns, or all of them together do; a busy machine is no reason to fail one."""
         checks: list[Check] = []
-        began = monotonic()
+        computed = 0.0
         overran = False
         for entry in entries:
             name = entry.replace("/", ".")
-            if overran or monotonic() - began > TEST_SECONDS:
+            if overran or computed > TEST_SECONDS:
                 checks.append(Check(name, False, "it was not run: the tests before it took too long"))
                 continue
             try:
-                found = await self.evaluate(loadable, (entry,), b"{}")
-                checks.append(Check(name, found[0] == [True]))
+                found, seconds = await self._answer(self._pool.trial(loadable, entry))
+                computed += seconds
+                checks.append(Check(name, found == [True]))
             except PolicyTrouble as trouble:
                 overran = isinstance(trouble, Overrun)
                 checks.append(Check(name, False, trouble.message))

@@ -29,6 +29,8 @@ PROGRAM = Path(__file__).with_name("sandboxed.py")
 EVALUATION_SECONDS = 0.05
 """How long one evaluation may compute; longer for large inputs, by `SECONDS_PER_BYTE`."""
 SECONDS_PER_BYTE = 2e-6
+TRIAL_SECONDS = 1.0
+"""How long one test of a bundle may compute: it may ask many things, and nobody's decision waits for it."""
 PATIENCE_SECONDS = 5.0
 """How long one evaluation may take, when a busy machine lets it compute only now and then."""
 MEMORY_BYTES = 256 << 20
@@ -70,10 +72,20 @@ class _Asking:
 
 
 @dataclass(slots=True)
+class _Trying:
+    bundle: Loadable
+    entry: str
+    answer: Future[Any] = field(default_factory=Future)
+
+
+@dataclass(slots=True)
 class _Loading:
     bundle: Loadable
     save: str
     answer: Future[Any] = field(default_factory=Future)
+
+
+_Job = _Asking | _Trying | _Loading
 
 
 class Process:
@@ -132,6 +144,11 @@ class Process:
             raise PolicyTrouble("the policy engine gave no answer")
         self._watch_memory()
         return answer
+
+    @property
+    def used(self) -> float:
+        """How long it has computed since it was last asked."""
+        return _cpu_seconds(self.pid) - self._cpu
 
     @property
     def resident(self) -> int:
@@ -194,7 +211,7 @@ class Process:
         """Until it is ready; no longer than it may compute, and a while longer if it was not let to."""
         left = min(self._seconds - (monotonic() - self._began), EVALUATION_SECONDS)
         while not what.poll(max(0.0, left) * 1_000):
-            used = _cpu_seconds(self.pid) - self._cpu
+            used = self.used
             if used >= self._seconds or monotonic() - self._began >= self._seconds + PATIENCE_SECONDS:
                 raise Overrun("the policy took too long")
             self._watch_memory()
@@ -228,8 +245,8 @@ class Pool:
     """Processes that evaluate for everybody who asks, started when first needed."""
 
     def __init__(self, processes: int = 1) -> None:
-        self._jobs: SimpleQueue[_Asking | _Loading | None] = SimpleQueue()
-        self._apart: SimpleQueue[_Asking | _Loading | None] = SimpleQueue()
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._apart: SimpleQueue[_Job | None] = SimpleQueue()
         self._count = processes
         self._threads: list[threading.Thread] = []
         self._compiler: threading.Thread | None = None
@@ -249,8 +266,13 @@ class Pool:
         A stranger's is compiled `apart`, in a process of its own, so that decisions do not wait for it.
         """
         job = _Loading(bundle, save)
-        if not apart:
-            return self._put(job)
+        return self._put_apart(job) if apart else self._put(job)
+
+    def trial(self, bundle: Loadable, entry: str) -> Future[tuple[list[Any], float]]:
+        """What a test says, and how long it computed; in the process apart, so that decisions do not wait for it."""
+        return self._put_apart(_Trying(bundle, entry))
+
+    def _put_apart(self, job: _Job) -> Future[Any]:
         self._refuse()
         with self._lock:
             if self._compiler is None and not self._closed:
@@ -261,7 +283,7 @@ class Pool:
         self._apart.put(job)
         return job.answer
 
-    def _put(self, job: _Asking | _Loading) -> Future[Any]:
+    def _put(self, job: _Job) -> Future[Any]:
         self._refuse()
         if len(self._threads) < self._count:
             self._grow()
@@ -281,7 +303,7 @@ class Pool:
                 self._threads.append(thread)
                 thread.start()
 
-    def _work(self, jobs: SimpleQueue[_Asking | _Loading | None]) -> None:
+    def _work(self, jobs: SimpleQueue[_Job | None]) -> None:
         process: Process | None = None
         while True:
             try:
@@ -296,11 +318,8 @@ class Pool:
                 continue
             try:
                 process = process or self._start()
-                if isinstance(job, _Loading):
-                    job.answer.set_result(process.load(job.bundle, job.save))
-                else:
-                    self.evaluated += 1
-                    job.answer.set_result(_evaluate(process, job))
+                self.evaluated += not isinstance(job, _Loading)
+                job.answer.set_result(_done(process, job))
                 if process.worn:
                     self._end(process)
                     process = None
@@ -385,20 +404,35 @@ class _Refused(PolicyTrouble):
     """The policy gave no usable answer, so nothing was allowed; the process that said so is as good as before."""
 
 
-def _evaluate(process: Process, job: _Asking) -> list[list[Any]]:
-    if job.bundle.id not in process.loaded:
-        answer = process.load(job.bundle)
+class Faulted(_Refused):
+    """The policy gave a built-in what it cannot take, so nothing was allowed: ask what a value is before using it."""
+
+
+def _done(process: Process, job: _Job) -> Any:
+    if isinstance(job, _Loading):
+        return process.load(job.bundle, job.save)
+    if isinstance(job, _Trying):
+        found = _evaluate(process, job.bundle, (job.entry,), b"{}", TRIAL_SECONDS)
+        return found[0], process.used
+    return _evaluate(process, job.bundle, job.entries, job.input, EVALUATION_SECONDS)
+
+
+def _evaluate(
+    process: Process, bundle: Loadable, entries: tuple[str, ...], told: bytes, seconds: float
+) -> list[list[Any]]:
+    if bundle.id not in process.loaded:
+        answer = process.load(bundle)
         if "loaded" not in answer:
-            log.error("policy.load", extra={"fields": {"bundle": job.bundle.id, "answer": str(answer)[:500]}})
+            log.error("policy.load", extra={"fields": {"bundle": bundle.id, "answer": str(answer)[:500]}})
             raise _Refused("the policy cannot be loaded")
-    head = msgspec.json.encode({"op": "ask", "id": job.bundle.id, "entries": job.entries})
-    message = head[:-1] + b',"input":' + job.input + b"}"
-    answer = process.request(message, EVALUATION_SECONDS + len(message) * SECONDS_PER_BYTE)
+    head = msgspec.json.encode({"op": "ask", "id": bundle.id, "entries": entries})
+    message = head[:-1] + b',"input":' + told + b"}"
+    answer = process.request(message, seconds + len(message) * SECONDS_PER_BYTE)
     results = answer.get("results")
-    if isinstance(results, list) and len(results) == len(job.entries):
+    if isinstance(results, list) and len(results) == len(entries):
         return results
-    log.error("policy.fault", extra={"fields": {"bundle": job.bundle.id, "fault": str(answer.get("fault"))[:500]}})
-    raise _Refused("the policy gave no answer")
+    log.error("policy.fault", extra={"fields": {"bundle": bundle.id, "fault": str(answer.get("fault"))[:500]}})
+    raise Faulted("the policy gave no answer")
 
 
 def _fault(problem: BaseException) -> PolicyTrouble:
