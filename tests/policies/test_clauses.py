@@ -8,13 +8,19 @@ from collections.abc import Awaitable, Callable
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from regopy import Interpreter, RegoError, set_default_log_level
 from tests.policies.forms import AUTHZ, FORMS, INPUT, Form, clause_in, module
 from tests.sizes import sized
 
+from recollect.backends.rego import RegoEngine, shipped_bundle
 from recollect.backends.rego.clauses import UNDEFINED, Clause, evaluated, explain_clauses, only, up_to, without
 from recollect.backends.rego.source import Source, read
+from recollect.domain.bundles import bundle_of
+from recollect.domain.callers import Action, new_caller
 from recollect.domain.errors import InvalidBundle, PolicyTrouble
+from recollect.ports.policy import Decision, Question
+from recollect.testing.doubles import ManualClock
 
 set_default_log_level("None")
 
@@ -199,6 +205,25 @@ async def test_where_the_engine_has_no_answer_nothing_is_claimed() -> None:
 
     clause, _ = await explain_clauses(text, "r", all_but_two)
     assert (clause.failed and clause.failed.text, clause.unknown) == ("input.d", False)
+
+
+async def test_a_fault_is_explained_by_where_it_lies() -> None:
+    text = "package memories.authz\n\nimport rego.v1\n\ndefault allow := false\n\n# Own\n"
+    text += "allow if input.namespace[1] == input.context.user_id\n\n# Team\n"
+    text += 'allow if {\n\tinput.operation == "write"\n\tstartswith(input.value.team, "sales-")\n\tinput.key\n}\n'
+    engine = RegoEngine(shipped_bundle(), clock=ManualClock())
+    try:
+        question = Question(new_caller("t", "ann"), Action.WRITE, ("user", "ann"), "k", {"team": 7})
+        told = await engine.explain(bundle_of({"authz.rego": text}), question)
+        assert told.decision == Decision(False, "the policy gave no answer")
+        assert [
+            (each.line, each.held, each.failed, each.failed_line) for each in told.clauses if each.title == "Team"
+        ] == [(11, False, 'startswith(input.value.team, "sales-")', 13)]
+        told = await engine.explain(bundle_of({"authz.rego": text}), replace(question, value={"team": "sales-1"}))
+        assert told.decision == Decision(True)
+        assert [each.title for each in told.clauses if each.held] == ["Own", "Team"]
+    finally:
+        await engine.close()
 
 
 async def test_few_variations_are_evaluated() -> None:

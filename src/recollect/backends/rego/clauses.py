@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Final
 
 from recollect.backends.rego.lexer import Kind, Token, tokens_of
+from recollect.backends.rego.pool import Faulted
 from recollect.backends.rego.source import Expression, Rule, Span, read
 from recollect.domain.errors import InvalidBundle, PolicyTrouble
 
@@ -53,7 +54,7 @@ class Clause:
     value: object = UNDEFINED
     """What it gave, if it held."""
     failed: Expression | None = None
-    """The first expression that did not hold; that of the head, if the whole body did."""
+    """The first expression that did not hold, or in which a fault is; that of the head, if the whole body did."""
     default: bool = False
     """Whether it is the default, which holds when no other clause does."""
     unknown: bool = False
@@ -126,6 +127,9 @@ async def explain_clauses(text: str, name: str, evaluate: Evaluate) -> tuple[Cla
 async def _explained(text: str, rules: Sequence[Rule], rule: Rule, evaluate: Evaluate) -> Clause:
     try:
         value = await evaluate(_only(text, rules, rule))
+    except Faulted:
+        failed = await _first_failed(text, rules, rule, evaluate)
+        return Clause(rule.line, rule.title, False, failed=failed, unknown=True)
     except (InvalidBundle, PolicyTrouble):
         return Clause(rule.line, rule.title, False, unknown=True)
     if value is not UNDEFINED and _reaches(value, rule.depth):
@@ -149,7 +153,10 @@ def _reaches(value: object, depth: int) -> bool:
 
 
 async def _first_failed(text: str, rules: Sequence[Rule], rule: Rule, evaluate: Evaluate) -> Expression | None:
-    """The first expression that does not hold, by bisection; None if the engine did not answer where it matters."""
+    """The first expression that does not hold, by bisection; None if the engine did not answer where it matters.
+
+    A fault stands for not holding: with it, nothing that comes after is evaluated either.
+    """
     body = evaluated(rule)
     counts = list(range(len(body) + 2))  # nothing always holds, and the whole clause with its head does not
     holds, fails = 0, len(counts) - 1
@@ -159,6 +166,8 @@ async def _first_failed(text: str, rules: Sequence[Rule], rule: Rule, evaluate: 
         middle = (holds + fails) // 2
         try:
             value = await evaluate(_up_to(text, rules, rule, body[: counts[middle]]))
+        except Faulted:
+            value = UNDEFINED
         except (InvalidBundle, PolicyTrouble):
             del counts[middle]
             fails -= 1

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from recollect.backends.rego.clauses import UNDEFINED, explain_clauses, without
 from recollect.backends.rego.clauses import Clause as Explained
+from recollect.backends.rego.pool import Faulted
 from recollect.backends.rego.source import read
 from recollect.domain.bundles import Package
 from recollect.domain.errors import PolicyTrouble
@@ -41,7 +42,11 @@ async def explained(
         told["value"] = question.value
     rule = policy.compiled.authz[0].rpartition("/")[2]
     arguments = (question.caller, question.action, question.namespace, question.key, question.value)
-    return await _explained(engine, modules, Package.AUTHZ, rule, told, decision=await policy.authorize(*arguments))
+    try:
+        decision = await policy.authorize(*arguments)
+    except Faulted as fault:  # which denies; where it lies is what is to be explained
+        decision = Decision(False, fault.message)
+    return await _explained(engine, modules, Package.AUTHZ, rule, told, decision=decision)
 
 
 async def _explained(
@@ -109,6 +114,6 @@ def _clause(module: str, each: Explained) -> Clause:
         each.line,
         DEFAULT if each.default else each.title,
         each.held,
-        "it cannot be told" if each.unknown else "" if failed is None else " ".join(failed.text.split()),
+        " ".join(failed.text.split()) if failed is not None else "it cannot be told" if each.unknown else "",
         0 if failed is None else failed.line,
     )
