@@ -119,7 +119,7 @@ TIMES = [
         Hostile(f"{name} {word}", with_raw(name, text), flaw)
         for name in ("exp", "nbf")
         for word, text, flaw in (
-            ("a text", f'"{NOW + 60 if name == "exp" else 0}"', Flaw.CLAIMS),
+            ("a text", f'"{NOW + 36_000 if name == "exp" else 0}"', Flaw.CLAIMS),
             ("true", "true", Flaw.CLAIMS),
             ("null", "null", Flaw.CLAIMS),
             ("a list", f"[{NOW + 60}]", Flaw.CLAIMS),

@@ -39,7 +39,7 @@ def options(**changes: Any) -> JwtOptions:
 
 def claims(**changes: Any) -> dict[str, Any]:
     """The claims of a good token, with changes; `...` leaves one out."""
-    said = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ann", "iat": NOW - 10, "exp": NOW + 600} | changes
+    said = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ann", "iat": NOW - 10, "exp": NOW + 36_000} | changes
     return {name: value for name, value in said.items() if value is not ...}
 
 
