@@ -15,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from recollect.testing.servers import Server
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PROMPT, _MORE = "$ ", "> "
 _SECONDS = 10
+_PATIENCE = 120
 _MARK = "\x1e"
 _DEFAULT_PORT = 4747
 
@@ -56,8 +58,8 @@ def typed(text: str) -> Iterator[Typed]:
         for number, said in enumerate(block[1].splitlines(keepends=True), first):
             if command.endswith("\\\n"):
                 command += said
-            elif command and not printed and said.startswith(_MORE):
-                command += said.removeprefix(_MORE)
+            elif command and not printed and (said.startswith(_MORE) or said.rstrip() == _MORE.rstrip()):
+                command += said.removeprefix(_MORE.rstrip()).removeprefix(" ")
             elif said.startswith(_PROMPT):
                 if command:
                     yield Typed(at, command, printed)
@@ -97,11 +99,16 @@ class Shell:
         self._bash.stdin.write(f"{{ {command.rstrip()}\n}} </dev/null\nprintf '{_MARK}%d\\n' $?\n")
         self._bash.stdin.flush()
         said = ""
-        while _MARK not in said:
-            line = self._bash.stdout.readline()
-            if not line:
-                raise WrongPage(f"the shell ended after {command.strip()}, saying\n{said}")
-            said += line
+        patience = threading.Timer(_PATIENCE, self._kill)
+        patience.start()
+        try:
+            while _MARK not in said:
+                line = self._bash.stdout.readline()
+                if not line:
+                    raise WrongPage(f"the shell ended, or was ended, after {command.strip()}, saying\n{said}")
+                said += line
+        finally:
+            patience.cancel()
         said, _, code = said.partition(_MARK)
         return int(code), said
 
@@ -112,10 +119,13 @@ class Shell:
         self._bash.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._bash.wait(_SECONDS)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._bash.pid, signal.SIGKILL)
+        self._kill()
         self._bash.wait(_SECONDS)
         self._bash.stdout.close()
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._bash.pid, signal.SIGKILL)
 
 
 def run_transcripts(text: str, name: str, folder: Path) -> Outcome:
