@@ -5,6 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 OPA    := $(VENV)/.opa
+MODEL  := src/recollect/backends/embedding/data/e5-small-v2/model.onnx
 # What `make run` needs is a part of what the tests need, so either stamp will do for it.
 RUN    := $(if $(wildcard $(READY)),$(READY),$(VENV)/.run)
 DATA   := $(or $(RECOLLECT_HOME),.recollect)
@@ -33,20 +34,24 @@ $(READY): requirements/dev.lock pyproject.toml | $(BIN)/python
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# The model that the search by meaning needs, fetched once. Its tokenizer is put in place before it.
+$(MODEL): | $(BIN)/python
+	@$(BIN)/python tools/fetch_model.py
+
 # A real OPA to compare with, built once; without Go, the tests that need it are skipped.
 $(OPA): tests/policies/real_opa.py | $(READY)
 	@$(BIN)/python -m tests.policies.real_opa
 	@touch $@
 
-run: $(RUN) ## Set up and start the service, with its data in this folder; stop it with Ctrl-C
+run: $(RUN) $(MODEL) ## Set up and start the service, with its data in this folder; stop it with Ctrl-C
 	@$(BIN)/recollect serve --home $(DATA) $(SERVE)
 
-try: $(RUN) ## Store a memory, read it, and see its timeline, with or without a running service
+try: $(RUN) $(MODEL) ## Store a memory, read it, and see its timeline, with or without a running service
 	@$(BIN)/recollect --home $(DATA) put user/me/notes first "I like my tea without sugar" && echo
 	@$(BIN)/recollect --home $(DATA) get user/me/notes first && echo
 	@$(BIN)/recollect --home $(DATA) log user/me
 
-test: $(READY) $(OPA) ## Set everything up and run all the tests
+test: $(READY) $(MODEL) $(OPA) ## Set everything up and run all the tests
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
 
 check: $(READY) ## Lint, types, layers, formatting
@@ -55,10 +60,10 @@ check: $(READY) ## Lint, types, layers, formatting
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(READY) ## Measure against peers in one run; a quick look: make bench BENCH="--quick"
+bench: $(READY) $(MODEL) ## Measure against peers in one run; a quick look: make bench BENCH="--quick"
 	@$(BIN)/python -m benchmarks $(BENCH)
 
-soak: $(READY) $(OPA) ## The tests with the large counts: crashes, races, images
+soak: $(READY) $(MODEL) $(OPA) ## The tests with the large counts: crashes, races, images
 	@RECOLLECT_SOAK=1 $(BIN)/python -m pytest -m soak -o timeout=7200 --durations=0 $(SOAK)
 
 format: $(READY) ## Format the code and fix what can be fixed
