@@ -145,7 +145,9 @@ def test_clients_over_http_meet_the_old_policy_or_the_new_one(tmp_path: Path, co
         push(0)
         with Writers(shared, *[over_http(server, token)] * CLIENTS) as writers:
             changing(push, shared, count, range(CLIENTS))
-        assert mistakes(writers.log, None) == []
+        wrong = mistakes(writers.log, None)
+        print(f"over HTTP: {count} pushes, {CLIENTS} clients, {len(writers.log):,} batches, {len(wrong)} mistakes")
+        assert wrong == []
         check_mixed(writers.log)
         assert server.request("POST", "/admin/v1/verify")[1]["sound"] is True
     with recollect.open_sync(tmp_path / "home") as memories:
@@ -185,7 +187,10 @@ def test_two_processes_meet_the_old_policy_or_the_new_one(tmp_path: Path, count:
         assert process.returncode == 0
         theirs = [Written(*json.loads(line)) for line in told.splitlines()]
         marked = markers(memories.for_tenant("default"))
-        assert mistakes([*writers.log, *theirs], _all_marked(memories)) == []
+        log = [*writers.log, *theirs]
+        wrong = mistakes(log, _all_marked(memories))
+        print(f"in two processes: {count} pushes, {len(log):,} batches, {len(wrong)} mistakes")
+        assert wrong == []
         assert len(marked) > 0
         check_mixed(writers.log)
         check_mixed(theirs)

@@ -97,6 +97,9 @@ def test_most_of_the_language_is_as_in_opa(module: Path, count: int) -> None:
 def test_the_reference_tells_of_the_last_run(module: Path) -> None:
     written = json.loads(SUMMARY.read_bytes())
     made = summary(judged_cases(module, EVERYTHING), capabilities(module), REFUSED)
+    print(
+        "cases of OPA: " + ", ".join(f"{number:,} {name}" for name, number in made.items() if isinstance(number, int))
+    )
     assert written == made, "run `python -m tests.policies.conformance`"
 
 

@@ -186,6 +186,10 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
     return ":memory:" if request.param == "memory" else tmp_path / "data"
 
 
+def named(place: str | Path) -> str:
+    return "sqlite" if isinstance(place, Path) else "memory"
+
+
 def run(there: Scene, count: int, seed: int) -> tuple[list[str], int]:
     """What went wrong in so many cases, and in how many of them anything was shown at all."""
     policy, chance, wrong, shows = Scripted(), Chance(seed), list[str](), 0
@@ -202,6 +206,7 @@ def run(there: Scene, count: int, seed: int) -> tuple[list[str], int]:
 def test_only_what_lies_in_both_is_shown_and_all_of_it(place: str | Path, count: int) -> None:
     with scene(place, seed=count) as there:
         wrong, shows = run(there, count, seed=count + 1)
+    print(f"filters on {named(place)}: {count:,} cases, {shows:,} of which show something, {len(wrong)} wrong")
     assert wrong == []
     assert shows > count // 10, "hardly anything was to be shown"
 
@@ -364,6 +369,7 @@ def test_policies_of_random_rego_open_only_what_they_say(engine: RegoEngine, pla
                 says = partial(_said, rule, caller)
                 wrong += discrepancies(there.by(policy, caller), there.log, asked, says)
                 shows += bool(chosen(there.log, expected(asked.prefix, asked.filter, says(asked.prefix))))
+    print(f"policies of Rego on {named(place)}: {count:,}, {count * 24:,} cases, {shows:,} show something")
     assert wrong == []
     assert shows > count
 

@@ -167,6 +167,7 @@ def without_row(routes: tuple[Route, ...]) -> list[str]:
 
 
 def test_every_route_has_a_row_and_every_row_a_route() -> None:
+    print(f"access: {len(TABLE)} routes, {len(ROWS)} rows")
     assert without_row(ROUTES) == []
     assert len(TABLE) == len(ROUTES)
     assert set(REQUESTS) <= set(TABLE)
