@@ -13,7 +13,17 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from tests.policies.hostile_policies import ATTRIBUTES, AUTHZ, BOMB, BOUNDED, FILTER, OWN, REFUSED, Hostile
+from tests.policies.hostile_policies import (
+    ATTRIBUTES,
+    AUTHZ,
+    BOMB,
+    BOUNDED,
+    FILTER,
+    OWN,
+    REFUSED,
+    SLOW,
+    Hostile,
+)
 
 import recollect
 from recollect import Memories, errors
@@ -419,6 +429,16 @@ async def test_a_policy_cannot_know_the_canaries_by_name(stage: Stage, condition
     )
     assert refusal is not None
     assert refusal.details["failed"]
+
+
+async def test_a_policy_cannot_pass_the_canaries_by_taking_too_long(stage: Stage) -> None:
+    """Who overruns at the first of them is not asked the others, which it would allow."""
+    text = (
+        f'{AUTHZ}{SLOW}\nallow if input.operation == "write"\n\nallow if {{\n\tinput.operation == "read"\n\tslow\n}}\n'
+    )
+    refusal = await stage.push({"authz.rego": text})
+    assert refusal is not None
+    assert "took too long" in str(refusal.details["failed"])
 
 
 async def test_what_canaries_cannot_see_a_simulation_shows(stage: Stage) -> None:

@@ -26,12 +26,12 @@ from tests.sizes import sized
 
 from recollect.backends.rego import RegoEngine, pool
 from recollect.backends.rego.engine import RegoPolicy
-from recollect.backends.rego.pool import EVALUATION_SECONDS, MEMORY_BYTES, PROGRAM, Loadable, Overrun, Pool, Process
+from recollect.backends.rego.pool import EVALUATION_SECONDS, MEMORY_BYTES, PROGRAM, Loadable, Pool, Process
 from recollect.backends.rego.sandboxed import CPU_SECONDS, MOST_BUNDLES
 from recollect.backends.rego.shipped import shipped_bundle
 from recollect.domain.callers import Action, Caller, Scope
 from recollect.domain.errors import PolicyTrouble
-from recollect.ports.policy import Decision
+from recollect.ports.policy import Decision, Overrun
 from recollect.testing.doubles import ManualClock
 
 found = find_spec("regopy")

@@ -22,7 +22,11 @@ import msgspec
 
 from recollect.domain.bundles import Bundle, Package
 from recollect.domain.callers import Action, Caller
-from recollect.domain.errors import Unsupported
+from recollect.domain.errors import PolicyTrouble, Unsupported
+
+
+class Overrun(PolicyTrouble):
+    """The policy takes too long or too much, so nothing was allowed: make it simpler, or its data smaller."""
 
 
 class Decision(msgspec.Struct, frozen=True):

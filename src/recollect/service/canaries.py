@@ -7,11 +7,12 @@ from hashlib import sha256
 
 from recollect.domain.callers import Action, Caller, Scope
 from recollect.domain.errors import PolicyTrouble
-from recollect.ports.policy import Check, Policy
+from recollect.ports.policy import Check, Overrun, Policy
 
 _CHANGES = (Action.WRITE, Action.DELETE)
 _OWNER, _STRANGER, _UNHEARD_OF = "{owner}", "{stranger}", "{unheard of}"
 _LENGTH = 12
+_UNDECIDED = "it took too long, so nobody knows what it would say"
 
 
 class Names:
@@ -56,7 +57,7 @@ _SCOPES = (("user", _OWNER), ("user",), ())
 
 
 async def put_canaries(policy: Policy) -> list[Check]:
-    """Ask a policy what it must deny; a fault is a denial too."""
+    """Ask a policy what it must deny. A fault is a denial too; an overrun is none: next time it may be an answer."""
     names = Names(policy)
     return [await _denied(policy, canary, names) for canary in CANARIES] + [
         await _narrowed(policy, prefix, names) for prefix in _SCOPES
@@ -68,6 +69,8 @@ async def _denied(policy: Policy, canary: Canary, names: Names) -> Check:
         value = {"text": "canary"} if action is Action.WRITE else None
         try:
             decision = await policy.authorize(names.stranger, action, names.of(canary.namespace), names.key, value)
+        except Overrun:
+            return Check(canary.name, False, _UNDECIDED)
         except PolicyTrouble:
             continue
         if decision.allow:
@@ -80,6 +83,8 @@ async def _narrowed(policy: Policy, prefix: tuple[str, ...], names: Names) -> Ch
     name = f"a stranger searches {'/'.join(prefix) or 'everything'}"
     try:
         narrowed = await policy.narrow(names.stranger, names.of(prefix), None)
+    except Overrun:
+        return Check(name, False, _UNDECIDED)
     except PolicyTrouble:
         return Check(name, True)
     opened, owned = tuple(narrowed.prefix), names.of(("user", _OWNER))

@@ -24,7 +24,7 @@ from recollect.backends.rego.builtins import ALLOWED, refusal
 from recollect.backends.rego.explaining import explained
 from recollect.backends.rego.inputs import Telling
 from recollect.backends.rego.plan import Plan
-from recollect.backends.rego.pool import Loadable, Overrun, Pool
+from recollect.backends.rego.pool import Loadable, Pool
 from recollect.backends.rego.sandboxed import STEP
 from recollect.backends.rego.source import read
 from recollect.backends.rego.strictness import flaws, text_flaws
@@ -39,6 +39,7 @@ from recollect.ports.policy import (
     Engine,
     Explanation,
     Narrowed,
+    Overrun,
     Policy,
     Problem,
     Question,

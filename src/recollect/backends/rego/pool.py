@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 
 from recollect.domain.errors import PolicyTrouble
+from recollect.ports.policy import Overrun
 
 log = logging.getLogger("recollect.policy")
 PROGRAM = Path(__file__).with_name("sandboxed.py")
@@ -42,10 +43,6 @@ SPARE_SECONDS = 5.0
 """How long a process is kept that nobody needs."""
 MOST_WAITING = 10_000
 MOST_COMPILING = 100
-
-
-class Overrun(PolicyTrouble):
-    """The policy takes too long or too much, so nothing was allowed: make it simpler, or its data smaller."""
 
 
 @dataclass(frozen=True, slots=True)
