@@ -30,6 +30,7 @@ from uuid import UUID
 
 from recollect.domain.callers import Caller
 from recollect.domain.queries import Archived, Order
+from recollect.domain.ranking import Mode
 from recollect.domain.rows import Item
 from recollect.ports.policy import Explanation, Report
 from recollect.ports.store import Progress, Verification

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from recollect.backends.embedding import EmbeddingOptions, embedder_named, embedder_of
 from recollect.backends.keyring import CommandMasterKeys, Envelope, FileMasterKeys
 from recollect.backends.memory import MemoryKeyStore, MemoryStore
 from recollect.backends.opa import OpaEngine
@@ -39,6 +40,7 @@ from recollect.ports.policy import Engine
 from recollect.ports.store import Store
 from recollect.service.memories import Memories
 from recollect.service.rules import Rules
+from recollect.service.series import Embedders
 from recollect.service.workings import Workings
 from recollect.sync import MemoriesSync, drive
 
@@ -173,7 +175,32 @@ def compose(
     else:
         store, keyring = _open_folder(Path(path), settings, clock, ids, direct=direct)
     engine = _engine(settings, clock, direct=direct)
-    return Workings.over(store, keyring, clock=clock, ids=ids, engine=engine, rules=rules_of(settings))
+    options = _embedding(settings)
+    return Workings.over(
+        store,
+        keyring,
+        clock=clock,
+        ids=ids,
+        engine=engine,
+        rules=rules_of(settings),
+        embedders=Embedders(embedder_of(options), lambda model: embedder_named(model, options)),
+        language=settings.search_language,
+        search_bytes=settings.search_memory_mb << 20,
+    )
+
+
+def _embedding(settings: Settings) -> EmbeddingOptions:
+    return EmbeddingOptions(
+        settings.embedder,
+        settings.embedder_url,
+        settings.embedder_model,
+        None if settings.embedder_key is None else settings.embedder_key.reveal(),
+        settings.embedder_dimension,
+        settings.embedder_seconds,
+        settings.embedder_batch,
+        settings.embedder_threads,
+        settings.model_dir,
+    )
 
 
 def rules_of(settings: Settings) -> Rules:

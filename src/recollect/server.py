@@ -49,7 +49,7 @@ ADMIN = "admin"
 PORTS_TRIED = 50
 _WATCH_SECONDS = 1.0
 _INDEX_SECONDS = 2.0
-"""How soon a change of policy is noticed by the worker that extracts anew."""
+"""How soon a change of policy, or a write of another process, is noticed by the worker that extracts and indexes."""
 _BACKLOG = 2_048
 
 
@@ -271,6 +271,7 @@ def _workers(workings: Workings, service: Service) -> tuple[Rounds, ...]:
     sweeper = Sweeper(
         workings.store,
         rules,
+        workings.indexing,
         holder=holder,
         seconds=lambda: rules.sweep_seconds,
         report=service.metrics.swept,
@@ -278,10 +279,13 @@ def _workers(workings: Workings, service: Service) -> tuple[Rounds, ...]:
     indexer = Indexer(
         workings.store,
         workings.extractor,
+        workings.indexing,
         workings.decisions,
         holder=holder,
         seconds=lambda: min(rules.index_seconds, _INDEX_SECONDS),
     )
+    workings.indexing.inline = False
+    workings.indexing.on_stir(indexer.wake)
     return sweeper, indexer
 
 

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from recollect.domain.callers import Caller
 from recollect.domain.queries import Archived, Order
+from recollect.domain.ranking import Mode
 from recollect.domain.rows import Item
 from recollect.ports.policy import Explanation, Report
 from recollect.ports.store import Progress, Verification
@@ -78,13 +79,15 @@ class MemoriesSync:
         index_fields: Sequence[str] | None = None,
         expected_revision: int | None = None,
         idempotency_key: str | None = None,
+        wait: str | None = None,
     ) -> Written:
         """Remember a value under a key, in place of the one it may have.
 
         `attributes` are sealed like the value; `policy_attributes` are flat and plain, and what `search`
-        filters by. `ttl` is in seconds. `index_fields` says which fields a search by text will look at, an
-        empty list none; it is kept for then. `expected_revision` refuses the write unless the key is at that
-        revision, 0 meaning absent. With an `idempotency_key`, repeating the call changes nothing.
+        filters by. `ttl` is in seconds. `index_fields` are the paths of the fields that a query can find, like
+        `text` or `notes[*].text`; an empty list stands for none. `expected_revision` refuses the write unless the key
+        is at that revision, 0 meaning absent. With an `idempotency_key`, repeating the call changes nothing. With
+        `wait="indexed"`, it returns once queries find it.
         """
         return drive(
             self._memories.put(
@@ -98,6 +101,7 @@ class MemoriesSync:
                 index_fields=index_fields,
                 expected_revision=expected_revision,
                 idempotency_key=idempotency_key,
+                wait=wait,
             )
         )
 
@@ -114,9 +118,11 @@ class MemoriesSync:
             self._memories.delete(namespace, key, expected_revision=expected_revision, idempotency_key=idempotency_key)
         )
 
-    def batch(self, operations: Iterable[PutOp | DeleteOp], *, idempotency_key: str | None = None) -> list[Written]:
-        """Carry out up to 1,000 operations at once: all of them or none."""
-        return drive(self._memories.batch(operations, idempotency_key=idempotency_key))
+    def batch(
+        self, operations: Iterable[PutOp | DeleteOp], *, idempotency_key: str | None = None, wait: str | None = None
+    ) -> list[Written]:
+        """Carry out up to 1,000 operations at once: all of them or none; with `wait="indexed"`, and index them."""
+        return drive(self._memories.batch(operations, idempotency_key=idempotency_key, wait=wait))
 
     def archive(
         self,
@@ -149,7 +155,11 @@ class MemoriesSync:
         namespace_prefix: Sequence[str] = (),
         *,
         filter: Mapping[str, Any] | None = None,
-        query: str | None = None,
+        query: str | Sequence[str] | None = None,
+        mode: str = Mode.HYBRID,
+        min_score: float | None = None,
+        explain: bool = False,
+        wait: float | None = None,
         order: str = Order.NEWEST,
         limit: int = 10,
         offset: int = 0,
@@ -157,16 +167,23 @@ class MemoriesSync:
         as_of: datetime | None = None,
         archived: str = Archived.EXCLUDE,
     ) -> Found:
-        """Items at or below a namespace whose policy attributes match a filter.
+        """Items at or below a namespace whose policy attributes match a filter; with a `query`, those that answer it.
 
-        Continue with the `cursor` of the answer; in `key` order, paging meets everything that exists
-        throughout exactly once.
+        Without a query, continue with the `cursor` of the answer; in `key` order, paging meets everything that exists
+        throughout exactly once. With one, the best come first: by words and by meaning, or by one of them (`mode`).
+        Several queries are put together by their ranks. `explain` says what each arm found. With `wait`, so many
+        seconds are given to what was written before to be indexed; in process, where nobody else indexes, all of it is
+        indexed first unless `wait` says otherwise.
         """
         return drive(
             self._memories.search(
                 namespace_prefix,
                 filter=filter,
                 query=query,
+                mode=mode,
+                min_score=min_score,
+                explain=explain,
+                wait=wait,
                 order=order,
                 limit=limit,
                 offset=offset,

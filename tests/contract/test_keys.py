@@ -453,3 +453,14 @@ def test_k6_a_rotation_by_another_process_is_noticed(ring: Ring) -> None:
     assert all_open(first, newer)
     assert all_open(ring.envelope(), {**sealed})
     assert all_open(ring.envelope(), newer)
+
+
+def test_k7_a_derived_key_is_the_same_for_ever_and_nobody_elses(ring: Ring) -> None:
+    first, second = ring.envelope(), ring.envelope()
+    key = first.derive("acme", "index")
+    assert len(key) == 32
+    assert second.derive("acme", "index") == key
+    second.rotate()
+    assert ring.envelope().derive("acme", "index") == key
+    others = {second.derive("umbrella", "index"), second.derive("acme", "other"), second.derive("acme", "")}
+    assert len({key, *others}) == 4

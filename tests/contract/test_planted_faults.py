@@ -189,8 +189,8 @@ class AlteredPinnedAnew(MemoryStore):
 
 
 class IndexNotTold(MemoryStore):
-    def _label(self, version: Version, label: Label) -> None:
-        super()._label(version, msgspec.structs.replace(label, index_state=version.index_state))
+    def _label(self, tenant: Tenant, version: Version, label: Label) -> None:
+        super()._label(tenant, version, msgspec.structs.replace(label, index_state=version.index_state))
 
 
 class MarkOfAnyAttributes(MemoryStore):

@@ -162,7 +162,7 @@ def erase(opened: Opened, subject: str) -> None:
 
 
 Dump = dict[str, list[tuple[Any, ...]]]
-_TABLES = ("tenants", "versions", "events", "receipts", "erasures")
+_TABLES = ("tenants", "versions", "events", "receipts", "erasures", "entries")
 _SEALED_FREE = {
     "tenants": "tenant, sequence, trimmed",
     "versions": "n, id, plane, namespace, key, revision, sequence, created_at, written_at, expires_at, ended_at, "
@@ -171,6 +171,7 @@ _SEALED_FREE = {
     "events": "sequence, kind, plane, namespace, key, row_id, revision, at, expires_at, actor, detail, kept",
     "receipts": "tenant, lookup, fingerprint, at",
     "erasures": "id, tenant, subject, sequence, at, versions, live",
+    "entries": "change, n, series, tenant, plane, namespace, content IS NULL",
 }
 """What is the same in two runs although sealing draws fresh nonces in each."""
 
@@ -191,11 +192,14 @@ def make_schema(connection: apsw.Connection, steps: int) -> None:
     for step in range(len(MIGRATIONS), steps, -1):
         for name in _ADDED[step]:
             connection.execute(f"ALTER TABLE versions DROP COLUMN {name}")
+        for name in _ADDED_TABLES.get(step, ()):
+            connection.execute(f"DROP TABLE {name}")
     connection.execute(f"PRAGMA user_version = {steps}")
 
 
-_ADDED = {2: ("archived", "index_fields"), 3: ("pinned_sequence",)}
+_ADDED = {2: ("archived", "index_fields"), 3: ("pinned_sequence",), 4: ("index_attempts", "index_after")}
 """The columns of versions that each step added."""
+_ADDED_TABLES = {4: ("entries",)}
 
 
 def dump(connection: apsw.Connection, *, sealed: bool = False) -> Dump:

@@ -12,6 +12,7 @@ from recollect.domain.attributes import is_name
 from recollect.domain.errors import InvalidSetting
 from recollect.domain.retention import Retention
 from recollect.domain.tuning import TUNABLE, checked_tuning
+from recollect.domain.words import checked_language
 
 _DAY = 86_400
 
@@ -115,6 +116,27 @@ class Settings:
         live=True,
     )
     index_batch: int = _setting(100, "How many items are indexed at once; 1 to 1,000.", live=True)
+    embedder: str = _setting(
+        "local",
+        "What makes the vectors for search by meaning: `local`, a model in the service itself; `openai`, a server that "
+        "speaks OpenAI's protocol, at `embedder_url`; `hashing`, without any understanding; or `none`.",
+    )
+    embedder_url: str | None = _setting(
+        None, "Where the server for `embedder = openai` is, up to `/v1`; https, or on loopback."
+    )
+    embedder_model: str | None = _setting(None, "The model that this server is asked for.")
+    embedder_key: Secret | None = _setting(None, "What Recollect shows to this server, if it asks for a key.")  # noqa: RUF009 - it makes a field, like all others
+    embedder_dimension: int | None = _setting(
+        None, "How many numbers a vector has, if the model lets one choose, or for `hashing`; 8 to 8,192."
+    )
+    embedder_seconds: float = _setting(30.0, "How long the server may take for an answer.")
+    embedder_batch: int = _setting(32, "How many texts are embedded at once; 1 to 2,048.")
+    embedder_threads: int = _setting(0, "How many threads the local model uses; 0: as many as there are, up to 4.")
+    model_dir: str | None = _setting(None, "A directory with the files of the local model, instead of those that ship.")
+    search_language: str = _setting(
+        "english", "The language whose word stems searches know: a Snowball language, or `none`."
+    )
+    search_memory_mb: int = _setting(512, "How much memory the opened indexes of searched scopes may take, in MiB.")
     log_level: str = _setting("info", f"How much is logged: one of {', '.join(_LEVELS)}.", live=True)
     log_format: str = _setting("text", "How the log is written: `text` for people, `json` for machines.")
     jwt_issuer: str | None = _setting(None, "Who must have issued a JWT (`iss`); needed to accept JWTs at all.")
@@ -161,6 +183,7 @@ class Settings:
             raise InvalidSetting(f"policy_dir is for policy_engine = rego, not {self.policy_engine}")
         if self.opa_url is not None and not _is_safe_url(self.opa_url):
             raise InvalidSetting("opa_url must begin with https://, or with http:// on loopback")
+        self._check_embedder()
         if self.log_level not in _LEVELS:
             raise InvalidSetting(f"log_level must be one of {', '.join(_LEVELS)}, not {self.log_level!r}")
         if self.log_format not in ("text", "json"):
@@ -170,6 +193,17 @@ class Settings:
             raise InvalidSetting("filterable_attributes must be a list of names: letters, digits, '_', '.', '-'")
         if taken := {"namespace", "sub"} & set(names):
             raise InvalidSetting(f"filterable_attributes must not name {', '.join(sorted(taken))}: policies set those")
+
+    def _check_embedder(self) -> None:
+        if self.embedder not in _EMBEDDERS:
+            raise InvalidSetting(f"embedder must be one of {', '.join(_EMBEDDERS)}, not {self.embedder!r}")
+        if self.embedder == "openai" and (self.embedder_url is None or self.embedder_model is None):
+            raise InvalidSetting("embedder = openai needs embedder_url and embedder_model")
+        if self.embedder_url is not None and not _is_safe_url(self.embedder_url):
+            raise InvalidSetting("embedder_url must begin with https://, or with http:// on loopback")
+        if self.embedder_dimension is not None:
+            self._check_whole("embedder_dimension", 8, 8_192)
+        checked_language(self.search_language)
 
     def _check_transport(self) -> None:
         if not isinstance(self.host, str) or not self.host or any(map(str.isspace, self.host)):
@@ -185,7 +219,7 @@ class Settings:
             raise InvalidSetting(f"give one way to check JWTs, not {' and '.join(ways)}")
         if ways and (self.jwt_issuer is None or self.jwt_audience is None):
             raise InvalidSetting(f"{ways[0]} needs jwt_issuer and jwt_audience: a token must be checked for both")
-        for name in ("jwt_key", "opa_token"):
+        for name in ("jwt_key", "opa_token", "embedder_key"):
             secret = getattr(self, name)
             if secret is not None and not isinstance(secret, Secret):
                 raise InvalidSetting(f"{name} must be a Secret, so that it cannot be printed by mistake")
@@ -227,10 +261,14 @@ _WHOLE = (
     ("port", 0, 65_535),
     ("max_body_bytes", 1_024, 256 << 20),
     ("max_connections", 1, 100_000),
+    ("embedder_batch", 1, 2_048),
+    ("embedder_threads", 0, 256),
+    ("search_memory_mb", 16, 1 << 20),
 )
 _NUMBERS = (
     ("busy_seconds", 0.001, 3_600),
     ("opa_seconds", 0.01, 60),
+    ("embedder_seconds", 0.1, 600),
     ("body_seconds", 0.1, 3_600),
     ("request_seconds", 0.1, 86_400),
     ("rate_per_second", 0, 1e9),
@@ -240,7 +278,11 @@ _NUMBERS = (
 )
 _SWITCHES = ("allow_plain_http", "tenant_policies", "require_justification")
 _ENGINES = ("rego", "opa", "builtin")
+_EMBEDDERS = ("local", "openai", "hashing", "none")
 _TEXTS = (
+    "embedder_url",
+    "embedder_model",
+    "model_dir",
     "policy_dir",
     "opa_url",
     "master_key_command",

@@ -38,6 +38,11 @@ NO_RECEIPT = Receipt((), 0)
 VALUE, ATTRIBUTES = "value", "attributes"
 
 
+def entry_field(series: int) -> str:
+    """What an entry of the search index is sealed as."""
+    return f"index.{series}"
+
+
 class Version(msgspec.Struct):
     """One version as it is stored: sealed. Only its ending, its policy attributes and its index state ever change."""
 

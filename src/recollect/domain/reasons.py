@@ -26,6 +26,7 @@ class Plane(StrEnum):
     AUDIT = "audit"
     DECISION = "decision"
     SETTING = "setting"
+    INDEX = "index"
 
 
 class EventKind(StrEnum):

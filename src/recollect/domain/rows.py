@@ -128,5 +128,52 @@ class Item:
         """Why this version stopped being the live one; None while it is."""
         return self.row.end_reason
 
+    @property
+    def score(self) -> float | None:
+        """How well it answers a query, from 0 to 1, within one answer; None when none was asked."""
+        return None
+
+    @property
+    def matched_queries(self) -> tuple[int, ...]:
+        """Which of several queries found it, counted from 0."""
+        return ()
+
+    @property
+    def explanation(self) -> dict[str, Any] | None:
+        """What each arm of the search said of it; None unless that was asked for."""
+        return None
+
     def __repr__(self) -> str:
         return f"Item({'/'.join(self.namespace)} · {self.key} · revision {self.revision})"
+
+
+class Hit(Item):
+    """An item that a query found."""
+
+    __slots__ = ("_explanation", "_matched", "_score")
+
+    def __init__(
+        self, row: Row, score: float, matched: tuple[int, ...] = (0,), explanation: dict[str, Any] | None = None
+    ) -> None:
+        super().__init__(row)
+        self._score = score
+        self._matched = matched
+        self._explanation = explanation
+
+    @property
+    def score(self) -> float:
+        """How well it answers the query, from 0 to 1, within one answer."""
+        return self._score
+
+    @property
+    def matched_queries(self) -> tuple[int, ...]:
+        """Which of several queries found it, counted from 0."""
+        return self._matched
+
+    @property
+    def explanation(self) -> dict[str, Any] | None:
+        """What each arm of the search said of it; None unless that was asked for."""
+        return self._explanation
+
+    def __repr__(self) -> str:
+        return f"Hit({'/'.join(self.namespace)} · {self.key} · {self.score:.3f})"

@@ -6,6 +6,8 @@ K3  A key that has reached its cap is followed by a new generation; the older st
 K4  Destroying a subject's keys leaves nothing of them behind, not even in the free space of a file.
 K5  A destruction is remembered until its receipt is in the log, so that a crash in between cannot lose it.
 K6  Re-wrapping under another master key changes no data key and can be interrupted at any point.
+K7  A derived key depends on tenant and purpose alone: it is the same in every process, after a restart and after
+    re-wrapping, and no other tenant or purpose has it.
 """
 
 from __future__ import annotations
@@ -153,6 +155,10 @@ class Keyring(Sealer, Protocol):
 
     def settle(self, destruction_id: bytes) -> None:
         """Note that the receipt of a destruction is in the log."""
+        ...
+
+    def derive(self, tenant: str, purpose: str) -> bytes:
+        """A key of 32 bytes for something other than sealing, like blinding what the search index keeps (K7)."""
         ...
 
     def rotate(self) -> int:

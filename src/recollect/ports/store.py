@@ -70,6 +70,21 @@ S49  Relabelling gives the live version other policy attributes and leaves it th
      nothing when the live version is another one than was read, has expired, or has these attributes already.
 S50  A version that is not as the log recorded it is not relabelled, so that `verify` still finds what was altered.
 S51  Counting a plane gives how many rows of it a search of everything would find, archived ones included.
+
+What the search index keeps
+S52  An entry is kept together with the mark that the index reflects its version, as it was read, or not at all; the
+     entries of a version are dropped together with the mark of its end, and by erasing it.
+S53  Entries come back exactly as they were given, in their own tenant, plane and series only; nothing of them can be
+     read in what is stored.
+S54  Reading entries in a scope gives one for every version that has one. Reading on from where an earlier reading ended
+     gives every one that was kept since, and every version whose entry was dropped since; others may come again.
+S55  A version that was put off is not given out as pending before its moment; when it ends or gets other attributes, it
+     is given out at once, with nothing counted against it.
+S56  Versions that lack an entry in a series are the live ones that the index reflects and that have none, in the order
+     of writing, so that a series can be filled from where it was left off.
+S57  Dropping a series removes its entries, batch by batch, and no others.
+S58  Rows by their ids come in the order of the ids, each as it is now; ids of no row of the tenant are left out.
+S59  The index's figures are exact: entries of a series, versions that wait, and those among them that were put off.
 """
 
 from __future__ import annotations
@@ -84,7 +99,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from recollect.domain.address import Address
+import msgspec
+
+from recollect.domain.address import Address, Namespace
 from recollect.domain.commits import Commit, Condition, Expect, Operation, Receipt, Unchanged
 from recollect.domain.errors import Contention, Unsupported
 from recollect.domain.events import Head
@@ -119,6 +136,8 @@ class Pending:
     live: bool
     pinned_sequence: int | None = None
     """Where in the log its policy attributes were recorded, if they were computed anew."""
+    attempts: int = 0
+    """How often it was put off so far."""
 
     @property
     def mark(self) -> Mark:
@@ -133,6 +152,55 @@ class Mark:
     id: bytes
     live: bool
     pinned_sequence: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reflected:
+    """What the index is to keep of a version, and the mark to set together with it."""
+
+    mark: Mark
+    entry: bytes | None
+    """None for an ended version, and for one in which there is nothing to find."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What the index keeps of one version, with what of the version decides whether a search may show it."""
+
+    id: bytes
+    namespace: str
+    """Encoded, as every backend stores it."""
+    created_at: Instant
+    sequence: int
+    expires_at: Instant | None
+    archived: bool
+    policy_attributes: str
+    content: bytes | None
+    """What was given to be kept; None when it was dropped."""
+
+
+Place = tuple[str, int]
+"""Where a page of entries ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPage:
+    """Entries, up to where they tell of all changes, and where the next page begins; None when there is none."""
+
+    entries: list[Entry]
+    upto: int
+    after: Place | None = None
+    more: bool = False
+    """Of changes: True when there are more of them already, after `upto`."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFigures:
+    """How much the index has to do with a tenant."""
+
+    entries: int
+    pending: int
+    deferred: int
+    """How many of those that wait were put off, because they failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,12 +317,57 @@ class Store(ABC):
         """Do one batch of one pass (S33 to S35)."""
 
     @abstractmethod
-    async def pending(self, tenant: str, *, limit: int = 100) -> Sequence[Pending]:
-        """Versions that the index does not reflect, oldest first (S36)."""
+    async def pending(self, tenant: str, *, limit: int = 100, ended: bool = False) -> Sequence[Pending]:
+        """Versions that the index does not reflect, oldest first; with `ended`, only such (S36, S55)."""
 
     @abstractmethod
     async def mark_indexed(self, tenant: str, marks: Sequence[Mark]) -> int:
         """Mark versions as reflected, where nothing changed since; return how many were (S37)."""
+
+    @abstractmethod
+    async def reflect(self, tenant: str, series: int, reflected: Sequence[Reflected]) -> int:
+        """Keep entries and set their marks, where nothing changed since; return how many were set (S37, S52)."""
+
+    @abstractmethod
+    async def put_off(self, tenant: str, marks: Sequence[Mark], until: Instant) -> None:
+        """Give these out as pending again only from that moment on (S55)."""
+
+    @abstractmethod
+    async def entries(
+        self,
+        tenant: str,
+        plane: Plane,
+        within: Namespace,
+        series: int,
+        *,
+        after: Place | None = None,
+        limit: int = 1_000,
+    ) -> EntryPage:
+        """A page of the entries in a scope; the `upto` of the first page is where to read on later (S53, S54)."""
+
+    @abstractmethod
+    async def entry_changes(
+        self, tenant: str, plane: Plane, within: Namespace, series: int, since: int, *, limit: int = 1_000
+    ) -> EntryPage:
+        """What was kept or dropped in a scope since an earlier reading (S54)."""
+
+    @abstractmethod
+    async def lacking(
+        self, tenant: str, series: int, *, after: int = 0, limit: int = 100
+    ) -> tuple[Sequence[Pending], int]:
+        """Reflected live versions without an entry in a series, and where to go on after them (S56)."""
+
+    @abstractmethod
+    async def drop_series(self, tenant: str, series: int, *, limit: int = 1_000) -> Swept:
+        """Remove entries of a series, so many at a time (S57)."""
+
+    @abstractmethod
+    async def rows(self, tenant: str, ids: Sequence[bytes]) -> Sequence[Row]:
+        """Rows by their ids (S58)."""
+
+    @abstractmethod
+    async def index_figures(self, tenant: str, series: int) -> IndexFigures:
+        """How much there is, and how much waits (S59)."""
 
     @abstractmethod
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:

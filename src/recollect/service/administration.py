@@ -14,6 +14,7 @@ from recollect.domain.callers import Action, Caller, new_caller
 from recollect.domain.commits import Commit, Delete, checked_actor
 from recollect.domain.errors import InvalidCaller, InvalidQuery, InvalidRequest, NotFound, RevisionConflict
 from recollect.domain.filters import parse_filter
+from recollect.domain.instants import datetime_of
 from recollect.domain.planning import Erasure
 from recollect.domain.queries import checked_limit
 from recollect.domain.reasons import Plane
@@ -28,7 +29,7 @@ from recollect.service.sweeping import sweep
 from recollect.service.tokens import NewToken, Token
 from recollect.service.transfer import ExportPage, Imported
 from recollect.service.tuning import Tuned
-from recollect.service.views import ErasureReceipt, IndexStatus, Sweep, Written
+from recollect.service.views import ErasureReceipt, IndexStatus, Rebuilding, Sweep, Written
 from recollect.service.workings import Workings
 
 
@@ -73,7 +74,9 @@ class Administration:
     async def sweep(self, *, batch: int = 100) -> Sweep:
         """Expire, evict, tombstone, purge and trim what is due, in batches, and say how much."""
         self._guard.permit(self._caller, Action.SWEEP)
-        return await sweep(self._store, self._tenant, self._rules.retention, checked_limit(batch))
+        most = checked_limit(batch)
+        await self._workings.indexing.forget_ended(self._tenant, most)
+        return await sweep(self._store, self._tenant, self._rules.retention, most)
 
     async def rotate_keys(self) -> int:
         """Wrap every data key with a new master key; values stay as they are. Returns how many keys changed."""
@@ -216,15 +219,32 @@ class Administration:
     async def index_status(self) -> IndexStatus:
         """What is still to be indexed, and how far attributes were brought up to date with the policy."""
         self._guard.permit(self._caller, Action.SHOW_INDEX)
-        pending = await self._store.pending(self._tenant, limit=1_000)
-        return IndexStatus(len(pending), await self._workings.extractor.status(self._tenant))
+        return await self._index_status()
 
     async def trigger_index(self) -> IndexStatus:
         """Index and extract what is due now, instead of waiting for the next round."""
         self._guard.permit(self._caller, Action.TRIGGER_INDEX)
         await self._workings.extractor.round(self._tenant, asked=True)
-        pending = await self._store.pending(self._tenant, limit=1_000)
-        return IndexStatus(len(pending), await self._workings.extractor.status(self._tenant))
+        await self._workings.indexing.round(self._tenant)
+        return await self._index_status()
+
+    async def _index_status(self) -> IndexStatus:
+        lines = await self._workings.indexing.book.lines(self._tenant)
+        figures = await self._store.index_figures(self._tenant, 0 if lines is None else lines.serving.number)
+        rebuilding = None
+        if lines is not None and lines.building is not None:
+            series = lines.building.series
+            made = (await self._store.index_figures(self._tenant, series.number)).entries
+            total, began = max(figures.entries, made), datetime_of(lines.building.started_at)
+            rebuilding = Rebuilding(series.model, made, total, began)
+        return IndexStatus(
+            figures.pending,
+            await self._workings.extractor.status(self._tenant),
+            figures.deferred,
+            figures.entries,
+            None if lines is None else lines.serving.model,
+            rebuilding,
+        )
 
     async def show_settings(self) -> Tuned:
         """The settings that can be changed at run time, and which of them were."""

@@ -8,6 +8,7 @@ from recollect.domain.address import Address
 from recollect.domain.attributes import encode_attributes
 from recollect.domain.commits import Commit, Expect, Idempotency, Put, idempotency
 from recollect.domain.errors import Contention, NotFound, RevisionConflict
+from recollect.domain.indexable import wants_index
 from recollect.domain.values import stored_value
 from recollect.ports.store import Store
 from recollect.service.guard import Ruling, given_in
@@ -56,6 +57,7 @@ async def archive(store: Store, wish: Wish, ruling: Ruling) -> Written:
             row.expires_at,
             expected_revision=row.revision if wish.expected is None else wish.expected,
             archived=wish.archived,
+            index=wants_index(row.index_fields),
             index_fields=row.index_fields,
         )
         try:

@@ -41,9 +41,9 @@ from recollect.domain.errors import (
     InvalidCommit,
     InvalidQuery,
     InvalidTenant,
-    NotAvailable,
 )
 from recollect.domain.filters import parse_filter
+from recollect.domain.indexable import wants_index
 from recollect.domain.instants import Instant, later
 from recollect.domain.queries import (
     Archived,
@@ -62,15 +62,18 @@ from recollect.domain.queries import (
     parse_find_cursor,
     shows,
 )
+from recollect.domain.ranking import Mode
 from recollect.domain.reasons import Plane
 from recollect.domain.rows import Item
 from recollect.domain.values import encode_value
 from recollect.ports.store import Progress, Verification
+from recollect.service import archiving
 from recollect.service.administration import Administration
-from recollect.service.archiving import Wish, archive
 from recollect.service.audit import Audited, checked_justification
 from recollect.service.guard import Ruling
+from recollect.service.looking import look_for, read_look
 from recollect.service.reading import (
+    MAX_WAIT_SECONDS,
     read_archived,
     read_fields,
     read_head,
@@ -80,6 +83,7 @@ from recollect.service.reading import (
     read_order,
     read_seconds,
     read_wait,
+    read_waiting,
 )
 from recollect.service.views import DeleteOp, Events, Found, MemoryEvent, PutOp, Written
 from recollect.service.workings import Workings
@@ -145,18 +149,20 @@ class Memories(Administration):
         index_fields: Sequence[str] | None = None,
         expected_revision: int | None = None,
         idempotency_key: str | None = None,
+        wait: str | None = None,
     ) -> Written:
         """Remember a value under a key, in place of the one it may have.
 
         `attributes` are sealed like the value; `policy_attributes` are flat and plain, and what `search`
-        filters by. `ttl` is in seconds. `index_fields` says which fields a search by text will look at, an
-        empty list none; it is kept for then. `expected_revision` refuses the write unless the key is at that
-        revision, 0 meaning absent. With an `idempotency_key`, repeating the call changes nothing.
+        filters by. `ttl` is in seconds. `index_fields` are the paths of the fields that a query can find, like
+        `text` or `notes[*].text`; an empty list stands for none. `expected_revision` refuses the write unless the key
+        is at that revision, 0 meaning absent. With an `idempotency_key`, repeating the call changes nothing. With
+        `wait="indexed"`, it returns once queries find it.
         """
         operation = PutOp(
             namespace, key, value, attributes, policy_attributes, ttl, expires_at, expected_revision, index_fields
         )
-        return (await self.batch((operation,), idempotency_key=idempotency_key))[0]
+        return (await self.batch((operation,), idempotency_key=idempotency_key, wait=wait))[0]
 
     async def delete(
         self,
@@ -171,9 +177,13 @@ class Memories(Administration):
         return (await self.batch((operation,), idempotency_key=idempotency_key))[0]
 
     async def batch(
-        self, operations: Iterable[PutOp | DeleteOp], *, idempotency_key: str | None = None
+        self,
+        operations: Iterable[PutOp | DeleteOp],
+        *,
+        idempotency_key: str | None = None,
+        wait: str | None = None,
     ) -> list[Written]:
-        """Carry out up to 1,000 operations at once: all of them or none."""
+        """Carry out up to 1,000 operations at once: all of them or none; with `wait="indexed"`, and index them."""
         if not isinstance(operations, Iterable):
             raise InvalidCommit(f"a batch is a list of operations, not {type(operations).__name__}")
         wished = operations if isinstance(operations, tuple) else tuple(operations)
@@ -185,8 +195,14 @@ class Memories(Administration):
             request = None if idempotency_key is None else idempotency(idempotency_key, self._actor, planned)
             return await self._store.commit(Commit(self._tenant, planned, ruling.conditions, self._actor, request))
 
+        waits = read_waiting(wait)
         receipt = await self._decided(commit)
-        return [Written(outcome, receipt.replayed) for outcome in receipt.outcomes]
+        self._workings.indexing.stir()
+        indexed = None
+        if waits:
+            ids = [outcome.id for outcome in receipt.outcomes if outcome.id is not None]
+            indexed = await self._workings.indexing.settle(self._tenant, MAX_WAIT_SECONDS, ids)
+        return [Written(outcome, receipt.replayed, indexed) for outcome in receipt.outcomes]
 
     async def _decided(self, work: Callable[[Ruling], Awaitable[Result]]) -> Result:
         """Decide and write; again from the start if the policy changed before what it decided was written."""
@@ -205,7 +221,7 @@ class Memories(Administration):
             await ruling.allow(Action.WRITE, segments, operation.key, value)
             encoded = encode_value(value)
             attributes = None if sealed is None else encode_value(sealed, "attributes", InvalidAttributes)
-            given = operation.policy_attributes
+            given, fields = operation.policy_attributes, read_fields(operation.index_fields)
             plain = await ruling.extract(segments, operation.key, value, sealed, given)
             return Put(
                 address,
@@ -215,7 +231,8 @@ class Memories(Administration):
                 read_optional_moment(operation.expires_at),
                 None if operation.ttl is None else later(Instant(0), read_seconds(operation.ttl)),
                 checked_revision(operation.expected_revision),
-                index_fields=read_fields(operation.index_fields),
+                index=wants_index(fields),
+                index_fields=fields,
             )
         if isinstance(operation, DeleteOp):
             address = self._address(operation.namespace, operation.key)
@@ -234,13 +251,14 @@ class Memories(Administration):
     ) -> Written:
         """Set an item aside, or bring it back: it keeps its value, but is found only when asked for."""
         address = self._address(namespace, key)
-        wish = Wish(self._tenant, self._actor, address, archived, checked_revision(expected_revision), idempotency_key)
+        expected = checked_revision(expected_revision)
+        wish = archiving.Wish(self._tenant, self._actor, address, archived, expected, idempotency_key)
 
         async def write(ruling: Ruling) -> Written:
             await ruling.allow(Action.WRITE, address.namespace.segments, key)
             if not isinstance(archived, bool):
                 raise InvalidQuery("archived is true or false")
-            return await archive(self._store, wish, ruling)
+            return await archiving.archive(self._store, wish, ruling)
 
         return await self._decided(write)
 
@@ -278,7 +296,11 @@ class Memories(Administration):
         namespace_prefix: Sequence[str] = (),
         *,
         filter: Mapping[str, Any] | None = None,  # noqa: A002 - the word of the API
-        query: str | None = None,
+        query: str | Sequence[str] | None = None,
+        mode: str = Mode.HYBRID,
+        min_score: float | None = None,
+        explain: bool = False,
+        wait: float | None = None,
         order: str = Order.NEWEST,
         limit: int = 10,
         offset: int = 0,
@@ -286,15 +308,24 @@ class Memories(Administration):
         as_of: datetime | None = None,
         archived: str = Archived.EXCLUDE,
     ) -> Found:
-        """Items at or below a namespace whose policy attributes match a filter.
+        """Items at or below a namespace whose policy attributes match a filter; with a `query`, those that answer it.
 
-        Continue with the `cursor` of the answer; in `key` order, paging meets everything that exists
-        throughout exactly once.
+        Without a query, continue with the `cursor` of the answer; in `key` order, paging meets everything that exists
+        throughout exactly once. With one, the best come first: by words and by meaning, or by one of them (`mode`).
+        Several queries are put together by their ranks. `explain` says what each arm found. With `wait`, so many
+        seconds are given to what was written before to be indexed; in process, where nobody else indexes, all of it is
+        indexed first unless `wait` says otherwise.
         """
         within = scope(namespace_prefix, self._rules.max_depth)
         view = await (await self._reading("search", within.segments)).view(within.segments, filter)
         if query is not None:
-            raise NotAvailable("search by `query` is not available yet; search by namespace_prefix and filter")
+            if cursor is not None or as_of is not None or read_order(order) is not Order.NEWEST:
+                raise InvalidQuery("cursor, as_of and order are for searches without a query; use offset and limit")
+            look = read_look(query, mode, min_score, explain, limit, offset, archived)
+            seconds = None if wait is None else read_wait(wait)
+            if view is None:
+                return Found([], None)
+            return await look_for(self._workings, self._tenant, self._scope(view.prefix, within), view, look, seconds)
         wish = Find(
             Plane.ITEM,
             within if view is None else self._scope(view.prefix, within),

@@ -75,6 +75,16 @@ def read_wait(wait: object) -> float:
     return wait
 
 
+INDEXED = "indexed"
+
+
+def read_waiting(wait: object) -> bool:
+    """Whether a write returns only once queries find what was written."""
+    if wait not in (None, INDEXED):
+        raise InvalidRequest(f"wait is {INDEXED!r}, or is left out, not {shown(wait)}")
+    return wait == INDEXED
+
+
 def read_fields(fields: object) -> str | None:
     """Which fields a search by text will look at, as kept: None for every text, an empty list for none."""
     if fields is None:

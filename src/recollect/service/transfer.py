@@ -23,6 +23,7 @@ from recollect.domain.callers import SYSTEM_TENANT, Action, Caller
 from recollect.domain.commits import Commit, Delete, Expire, Operation, Put
 from recollect.domain.errors import InvalidCursor, InvalidRequest, RevisionConflict
 from recollect.domain.events import Head
+from recollect.domain.indexable import wants_index
 from recollect.domain.instants import Instant, checked_expiry, datetime_of, parse_rfc3339
 from recollect.domain.queries import (
     Archived,
@@ -191,6 +192,7 @@ class Transfer:
             encode_attributes(plain),
             expires_at,
             archived=archived,
+            index=wants_index(fields),
             index_fields=fields,
             at=at,
         )

@@ -50,6 +50,8 @@ class Written:
     outcome: Outcome
     replayed: bool = False
     """True when an earlier call with the same idempotency key had done it."""
+    indexed: bool | None = None
+    """Whether queries find it already; None unless it was asked to wait for that."""
 
     @property
     def kind(self) -> EventKind | None:
@@ -100,6 +102,8 @@ class Found:
 
     items: list[Item]
     cursor: str | None
+    explanation: dict[str, Any] | None = None
+    """How a query was answered; None unless that was asked for."""
 
     def __iter__(self) -> Iterator[Item]:
         return iter(self.items)
@@ -253,9 +257,26 @@ class Extraction:
 
 
 @dataclass(frozen=True, slots=True)
+class Rebuilding:
+    """How far the vectors of another model are made, which searches will use once all are there."""
+
+    model: str
+    done: int
+    total: int
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class IndexStatus:
     """What is still to be done behind the scenes."""
 
     pending: int
-    """How many versions the search index does not reflect; 1,000 stands for that many or more."""
+    """How many versions the search index does not reflect."""
     extraction: Extraction
+    failed: int = 0
+    """How many of them could not be indexed and will be tried again."""
+    indexed: int = 0
+    """How many versions queries can find."""
+    model: str | None = None
+    """By which model searches go; None before anything was indexed."""
+    rebuilding: Rebuilding | None = None

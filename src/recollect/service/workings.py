@@ -14,8 +14,11 @@ from recollect.service.audit import Audit
 from recollect.service.decisions import Decisions
 from recollect.service.extraction import Extractor
 from recollect.service.guard import Guard
+from recollect.service.indexing import Indexing
 from recollect.service.policies import Policies
 from recollect.service.rules import Rules
+from recollect.service.searching import Searching
+from recollect.service.series import Embedders
 from recollect.service.tokens import Tokens
 from recollect.service.transfer import Transfer
 from recollect.service.tuning import Tuning
@@ -38,17 +41,46 @@ class Workings:
     decisions: Decisions
     extractor: Extractor
     tuning: Tuning
+    indexing: Indexing
+    searching: Searching
 
     @staticmethod
-    def over(store: Store, keyring: Keyring, *, clock: Clock, ids: Ids, engine: Engine, rules: Rules) -> Workings:
-        """The workings over a store, its keys and an engine for policies."""
+    def over(
+        store: Store,
+        keyring: Keyring,
+        *,
+        clock: Clock,
+        ids: Ids,
+        engine: Engine,
+        rules: Rules,
+        embedders: Embedders | None = None,
+        language: str = "english",
+        search_bytes: int = 512 << 20,
+    ) -> Workings:
+        """The workings over a store, its keys, an engine for policies and what makes vectors."""
+        indexing = Indexing(store, keyring, embedders or Embedders(None, lambda _: None), clock, rules, language)
+        searching = Searching(store, indexing, clock, language=language, most_bytes=search_bytes)
         audit, decisions = Audit(store, clock, ids), Decisions(store)
         policies = Policies(store, engine, audit, decisions, rules)
         guard = Guard(policies, decisions)
         tokens, transfer = Tokens(store, guard, clock), Transfer(store, guard)
         extractor, tuning = Extractor(store, policies, engine, clock), Tuning(store, audit, rules)
         return Workings(
-            store, keyring, clock, ids, guard, tokens, transfer, rules, policies, audit, decisions, extractor, tuning
+            store,
+            keyring,
+            clock,
+            ids,
+            guard,
+            tokens,
+            transfer,
+            rules,
+            policies,
+            audit,
+            decisions,
+            extractor,
+            tuning,
+            indexing,
+            searching,
         )
 
     async def close(self) -> None:
@@ -56,7 +88,13 @@ class Workings:
         try:
             with suppress(RecollectError):  # it may be closed already, or broken
                 await self.decisions.keep()
+            with suppress(RecollectError):
+                await self.store.aside(self._end_search)
             await self.store.close()
             self.keyring.close()
         finally:
             await self.policies.close()
+
+    def _end_search(self) -> None:
+        self.searching.close()
+        self.indexing.close()

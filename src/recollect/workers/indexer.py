@@ -1,4 +1,7 @@
-"""The indexer: brings what is stored up to date with the policy in force, in whichever process holds the lease."""
+"""The indexer: brings attributes up to date with the policy, and the search index with what is stored.
+
+It is woken by every write of its own process, and looks now and then for those of others. One process holds the lease.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from recollect.domain.errors import RecollectError
 from recollect.ports.store import Store
 from recollect.service.decisions import Decisions
 from recollect.service.extraction import Extractor
+from recollect.service.indexing import Indexing
 from recollect.surfaces.logs import event
 from recollect.workers.rounds import Holding, Rounds
 
@@ -19,14 +23,17 @@ KEEP_SECONDS = 60.0
 
 
 class Indexer(Rounds):
-    """Extracts anew what is due in every tenant."""
+    """Extracts anew and indexes what is due in every tenant."""
 
     name = "indexer"
+    lease_seconds = 10.0
+    lingers = True
 
     def __init__(
         self,
         store: Store,
         extractor: Extractor,
+        indexing: Indexing,
         decisions: Decisions,
         *,
         holder: str,
@@ -34,6 +41,7 @@ class Indexer(Rounds):
     ) -> None:
         super().__init__(store, holder=holder, seconds=seconds)
         self._extractor = extractor
+        self._indexing = indexing
         self._decisions = decisions
         self._kept = monotonic()
 
@@ -57,6 +65,7 @@ class Indexer(Rounds):
                 continue
             try:
                 done = await self._extractor.round(tenant, after_batch)
+                total += await self._indexing.round(tenant, after_batch)
             except RecollectError as problem:
                 event(self._log, logging.WARNING, "indexer.tenant_failed", tenant=tenant, code=problem.code)
                 continue

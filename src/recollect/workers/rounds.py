@@ -20,26 +20,37 @@ class Rounds(ABC):
 
     name: str
     """What its lease is called, and its lines in the log."""
+    lease_seconds = LEASE_SECONDS
+    lingers = False
+    """Whether the lease is kept from one round to the next, for work that comes around often."""
 
     def __init__(self, store: Store, *, holder: str, seconds: Callable[[], float]) -> None:
         self._store = store
         self._holder = holder
         self._seconds = seconds
-        self._stopping = asyncio.Event()
+        self._stopping = False
+        self._stirred = asyncio.Event()
+        self._held: Holding | None = None
         self._log = logging.getLogger(f"recollect.{self.name}")
 
     def stop(self) -> None:
         """End after the batch under way."""
-        self._stopping.set()
+        self._stopping = True
+        self._stirred.set()
+
+    def wake(self) -> None:
+        """Begin the next round now, or once more after the one under way."""
+        self._stirred.set()
 
     @property
     def stopping(self) -> bool:
         """True once it was told to end."""
-        return self._stopping.is_set()
+        return self._stopping
 
     async def run(self) -> None:
         """Work, wait, and again."""
         while not self.stopping:
+            self._stirred.clear()
             try:
                 await self.round()
             except LeaseLost:
@@ -48,20 +59,34 @@ class Rounds(ABC):
                 event(self._log, logging.WARNING, f"{self.name}.failed", code=problem.code)
             try:
                 async with asyncio.timeout(self._seconds()):
-                    await self._stopping.wait()
+                    await self._stirred.wait()
             except TimeoutError:
                 continue
+        if self._held is not None:
+            await self._held.release()
 
     async def round(self) -> int:
         """One round, if nobody else is at it; return how much was done."""
-        lease = await self._store.acquire(self.name, self._holder, LEASE_SECONDS)
-        if lease is None:
+        holding = await self._hold()
+        if holding is None:
             return 0
-        holding = Holding(self._store, lease)
         try:
             return await self.work(holding)
-        finally:
+        except BaseException:
+            self._held = None
             await holding.release()
+            raise
+        finally:
+            if not self.lingers:
+                self._held = None
+                await holding.release()
+
+    async def _hold(self) -> Holding | None:
+        """The lease: the one held from an earlier round while it is fresh, or a new one."""
+        if self._held is None or not self._held.fresh:
+            lease = await self._store.acquire(self.name, self._holder, self.lease_seconds)
+            self._held = None if lease is None else Holding(self._store, lease, self.lease_seconds)
+        return self._held
 
     @abstractmethod
     async def work(self, holding: Holding) -> int:
@@ -71,19 +96,29 @@ class Rounds(ABC):
 class Holding:
     """A lease in use: prolonged while the work lasts."""
 
-    def __init__(self, store: Store, lease: Lease) -> None:
+    def __init__(self, store: Store, lease: Lease, seconds: float = LEASE_SECONDS) -> None:
         self._store = store
         self._lease = lease
+        self._seconds = seconds
         self._renewed = perf_counter()
+        self._released = False
+
+    @property
+    def fresh(self) -> bool:
+        """True while it surely lasts for a while."""
+        return not self._released and perf_counter() - self._renewed < self._seconds / 2
 
     async def renew(self) -> None:
         """Prolong it, if it is time to."""
-        if perf_counter() - self._renewed > LEASE_SECONDS / 4:
-            self._lease = await self._store.renew(self._lease, LEASE_SECONDS)
+        if perf_counter() - self._renewed > self._seconds / 4:
+            self._lease = await self._store.renew(self._lease, self._seconds)
             self._renewed = perf_counter()
 
     async def release(self) -> None:
         """Give it back, unless somebody else has it."""
+        if self._released:
+            return
+        self._released = True
         try:
             await self._store.release(self._lease)
         except LeaseLost:

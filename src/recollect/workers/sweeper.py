@@ -8,6 +8,7 @@ from time import perf_counter
 
 from recollect.domain.retention import Pass
 from recollect.ports.store import Store
+from recollect.service.indexing import Indexing
 from recollect.service.rules import Rules
 from recollect.service.sweeping import sweep
 from recollect.surfaces.logs import event
@@ -25,6 +26,7 @@ class Sweeper(Rounds):
         self,
         store: Store,
         rules: Rules,
+        indexing: Indexing,
         *,
         holder: str,
         seconds: Callable[[], float],
@@ -32,6 +34,7 @@ class Sweeper(Rounds):
     ) -> None:
         super().__init__(store, holder=holder, seconds=seconds)
         self._rules = rules
+        self._indexing = indexing
         self._report = report
 
     async def work(self, holding: Holding) -> int:
@@ -46,6 +49,7 @@ class Sweeper(Rounds):
             return not self.stopping
 
         for tenant in await self._store.tenants():
+            await self._indexing.forget_ended(tenant, BATCH)
             await sweep(self._store, tenant, self._rules.retention, BATCH, after_batch)
             if self.stopping:
                 break

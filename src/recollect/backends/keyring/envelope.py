@@ -12,10 +12,12 @@ from dataclasses import replace
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from recollect.backends.keyring.master import FileMasterKeys
 from recollect.domain.address import Address, subject_of
-from recollect.domain.errors import KeyErased, MasterKeyMismatch, SealBroken
+from recollect.domain.errors import KeyErased, KeyStoreMissing, MasterKeyMismatch, SealBroken
 from recollect.domain.planning import Erasure
 from recollect.domain.sealing import binding
 from recollect.ports.clock import Clock
@@ -30,6 +32,8 @@ BLOCK = 1 << 16
 """Uses that are counted at a time, so that counting costs one small write in many."""
 _CACHED_KEYS = 100_000
 _NONCES_AT_ONCE = 512
+_DERIVING = "derive"
+"""The subject whose key others are derived from."""
 
 
 class _Active:
@@ -143,6 +147,17 @@ class Envelope:
     def settle(self, destruction_id: bytes) -> None:
         """Note that the receipt of a destruction is in the log."""
         self._keys.settle(destruction_id)
+
+    def derive(self, tenant: str, purpose: str) -> bytes:
+        """A key from one that seals nothing, so that it is never worn out and never followed by another."""
+        with self._lock:
+            key = self._keys.newest(tenant, _DERIVING)
+            if key is None:
+                self._add([(tenant, _DERIVING, 1)])  # unless another process was first
+                key = self._keys.newest(tenant, _DERIVING)
+            if key is None:
+                raise KeyStoreMissing("the key store did not keep a new key")
+            return HKDF(SHA256(), 32, None, f"recollect-derive/1 {purpose}".encode()).derive(self._unwrap(key))
 
     def rotate(self) -> int:
         """Wrap every data key with a fresh master key, or with the one that its command prints now.

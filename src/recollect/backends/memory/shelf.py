@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import attrgetter
 
+from recollect.backends.memory.entries import Index
 from recollect.domain.address import Address
 from recollect.domain.commits import Receipt
 from recollect.domain.events import Event, Head
@@ -30,6 +31,7 @@ class Tenant:
     kept: dict[int, Kept] = field(default_factory=dict)
     receipts: dict[bytes, tuple[bytes, Receipt, Instant]] = field(default_factory=dict)
     erasures: dict[bytes, Erased] = field(default_factory=dict)
+    index: Index = field(default_factory=Index)
 
     def newest(self, address: Address) -> Newest | None:
         """What planning needs to know of the newest version of a key."""

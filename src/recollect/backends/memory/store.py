@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from recollect.backends.memory.indexing import IndexKeeping
 from recollect.backends.memory.shelf import Tenant, beyond, is_due, sort_key
 from recollect.domain.address import ROOT, Address, Namespace, in_subtree, subject_of
 from recollect.domain.attributes import stored_attributes
@@ -46,17 +47,23 @@ from recollect.domain.queries import (
     selects,
     shows,
 )
-from recollect.domain.reasons import EventKind, IndexState, Plane
+from recollect.domain.reasons import EventKind, Plane
 from recollect.domain.retention import Pass, Retention, Swept, cutoff, due_before
 from recollect.domain.rows import Row, is_expired
-from recollect.domain.verification import Kept, LogChecker
+from recollect.domain.verification import Kept as Extent
+from recollect.domain.verification import LogChecker
 from recollect.ports.clock import Clock, Ids
 from recollect.ports.keys import Sealer, erasure_of
 from recollect.ports.signals import Signal
-from recollect.ports.store import Lease, Mark, Pending, Progress, Result, Store, Verification
+from recollect.ports.store import (
+    Lease,
+    Progress,
+    Result,
+    Verification,
+)
 
 
-class MemoryStore(Store):
+class MemoryStore(IndexKeeping):
     """Rows and log in plain Python structures. Nothing awaits, so it serves both kinds of caller."""
 
     def __init__(self, *, clock: Clock, ids: Ids, sealer: Sealer, direct: bool = False) -> None:
@@ -108,22 +115,24 @@ class MemoryStore(Store):
 
     def _carry_out(self, tenant: Tenant, plan: Plan) -> None:
         for label in plan.labels:
-            self._label(tenant.by_id[label.id], label)
+            self._label(tenant, tenant.by_id[label.id], label)
         for ending in plan.endings:
-            self._end(tenant.by_id[ending.id], ending)
+            self._end(tenant, tenant.by_id[ending.id], ending)
         for version in plan.versions:
             self._insert(tenant, version)
         tenant.log.extend(plan.events)
         tenant.head = plan.head
         self._commits += 1
 
-    def _label(self, version: Version, label: Label) -> None:
+    def _label(self, tenant: Tenant, version: Version, label: Label) -> None:
         version.policy_attributes, version.pinned_sequence = label.policy_attributes, label.sequence
         version.index_state = label.index_state
+        tenant.index.waiting.pop(version.id, None)
 
-    def _end(self, version: Version, ending: Ending) -> None:
+    def _end(self, tenant: Tenant, version: Version, ending: Ending) -> None:
         version.ended_at, version.end_reason = ending.at, ending.reason
         version.ended_sequence, version.index_state = ending.sequence, ending.index_state
+        tenant.index.waiting.pop(version.id, None)
 
     def _insert(self, tenant: Tenant, version: Version) -> None:
         versions = tenant.versions.get(version.address)
@@ -286,7 +295,7 @@ class MemoryStore(Store):
         checker = LogChecker(stored.head, expected)
         at = {event.sequence: event for event in stored.log}
         for event in stored.log:
-            checker.event(event, stored.kept.get(event.sequence, Kept.WHOLE), stored.by_id.get(event.row_id))
+            checker.event(event, stored.kept.get(event.sequence, Extent.WHOLE), stored.by_id.get(event.row_id))
         for versions in stored.versions.values():
             for version in versions:
                 opened, ended = at.get(version.sequence), at.get(version.ended_sequence or 0)
@@ -337,14 +346,15 @@ class MemoryStore(Store):
 
     def _empty(self, stored: Tenant, version: Version) -> None:
         empty_version(version)
-        stored.kept[version.sequence] = Kept.EMPTIED
+        stored.kept[version.sequence] = Extent.EMPTIED
 
     def _purge(self, stored: Tenant, version: Version) -> None:
         stored.versions[version.address].remove(version)
         if not stored.versions[version.address]:
             del stored.versions[version.address]
         del stored.by_id[version.id]
-        stored.kept[version.sequence] = Kept.PURGED
+        stored.index.forget(version.id)
+        stored.kept[version.sequence] = Extent.PURGED
 
     def _trim(self, stored: Tenant, retention: Retention, now: Instant, limit: int) -> Swept:
         self._commits += 1
@@ -363,33 +373,6 @@ class MemoryStore(Store):
             del stored.log[:cut]
             stored.head = Head(stored.head.sequence, stored.head.hash, last.sequence, last.hash)
         return Swept(done + cut, done == limit or cut == limit)
-
-    async def pending(self, tenant: str, *, limit: int = 100) -> Sequence[Pending]:
-        """Versions the index does not reflect."""
-        self._check_open()
-        waiting = [
-            version for version in self._tenant(tenant).by_id.values() if version.index_state is IndexState.PENDING
-        ]
-        waiting.sort(key=lambda version: version.sequence)
-        return [
-            Pending(self._opened(tenant, version), version.ended_at is None, version.pinned_sequence)
-            for version in waiting[:limit]
-        ]
-
-    async def mark_indexed(self, tenant: str, marks: Sequence[Mark]) -> int:
-        """Mark versions that are still as they were read."""
-        self._check_open()
-        self._commits += 1
-        return sum(self._mark(self._tenant(tenant), mark) for mark in marks)
-
-    def _mark(self, stored: Tenant, mark: Mark) -> bool:
-        version = stored.by_id.get(mark.id)
-        if version is None or version.index_state is not IndexState.PENDING:
-            return False
-        if (version.ended_at is None, version.pinned_sequence) != (mark.live, mark.pinned_sequence):
-            return False
-        version.index_state = IndexState.DONE
-        return True
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         """Take or prolong a lease."""
@@ -444,7 +427,9 @@ class MemoryStore(Store):
         event, erased = plan_erasure(erasure, head=stored.head, versions=len(mine), live=live, now=self._clock())
         for version in mine:
             erase_version(version, event)
-            stored.kept[version.sequence] = Kept.EMPTIED
+            stored.index.drop(version)
+            stored.index.waiting.pop(version.id, None)
+            stored.kept[version.sequence] = Extent.EMPTIED
         stored.log.append(event)
         stored.head = after(stored.head, event)
         stored.erasures[erasure.id] = erased

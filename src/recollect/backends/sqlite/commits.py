@@ -62,9 +62,13 @@ _PINNED = f"""
 SELECT {SEALED}, e.digest FROM versions v
 LEFT JOIN events e ON e.tenant = v.tenant AND e.sequence = coalesce(v.pinned_sequence, v.sequence) WHERE v.id = ?
 """
-_LABEL = "UPDATE versions SET policy_attributes = ?2, pinned_sequence = ?3, index_state = ?4 WHERE id = ?1"
+_LABEL = """
+UPDATE versions SET policy_attributes = ?2, pinned_sequence = ?3, index_state = ?4, index_attempts = 0,
+    index_after = NULL WHERE id = ?1
+"""
 _END = """
-UPDATE versions SET ended_at = ?2, end_reason = ?3, ended_sequence = ?4, index_state = ?5 WHERE id = ?1
+UPDATE versions SET ended_at = ?2, end_reason = ?3, ended_sequence = ?4, index_state = ?5, index_attempts = 0,
+    index_after = NULL WHERE id = ?1
 """
 _INSERT = """
 INSERT INTO versions (id, tenant, plane, namespace, key, revision, sequence, created_at, written_at, expires_at,
@@ -252,8 +256,14 @@ UPDATE versions SET
     end_reason = CASE WHEN ended_at IS NULL THEN 'erased' ELSE end_reason END,
     ended_sequence = CASE WHEN ended_at IS NULL THEN ?6 ELSE ended_sequence END,
     ended_at = CASE WHEN ended_at IS NULL THEN max(?5, written_at) ELSE ended_at END,
-    index_state = CASE WHEN index_state = 'unwanted' THEN 'unwanted' ELSE 'pending' END
+    index_state = CASE WHEN index_state = 'unwanted' THEN 'unwanted' ELSE 'pending' END,
+    index_attempts = 0, index_after = NULL
 WHERE n IN ({_MINE})
+"""
+_DROP_ENTRIES = """
+INSERT OR REPLACE INTO entries (n, series, tenant, plane, namespace, content)
+SELECT n, series, tenant, plane, namespace, NULL FROM entries
+WHERE tenant = ?1 AND plane = ?2 AND namespace >= ?3 AND namespace < ?4 AND content IS NOT NULL
 """
 
 
@@ -271,6 +281,7 @@ def apply_erasure(group: Group, erasure: Erasure, *, now: Instant) -> Erased:
     for place in places:
         db.execute(_NOTE_EMPTIED, place)
         db.execute(_EMPTY, (*place, event.at, event.sequence))
+        db.execute(_DROP_ENTRIES, place)
     plan = Plan(after(group.head(erasure.tenant), event), events=[event])
     write_plan(group, erasure.tenant, plan)
     db.execute(

@@ -57,8 +57,8 @@ SELECT * FROM (
 )
 """
 _PENDING = f"""
-SELECT {COLUMNS}, pinned_sequence FROM versions INDEXED BY versions_unindexed
-WHERE tenant = ? AND index_state = 'pending' ORDER BY n LIMIT ?
+SELECT {COLUMNS}, pinned_sequence, index_attempts FROM versions INDEXED BY versions_unindexed
+WHERE tenant = ? AND index_state = 'pending' AND (index_after IS NULL OR index_after <= ?){{ended}} ORDER BY n LIMIT ?
 """
 _NO_END = 1 << 62
 
@@ -148,10 +148,11 @@ class Reader:
         stored = db.execute(_HISTORY, (*place, below, *place, below, limit))
         return [self.row(tenant, each) for each in stored][:limit]
 
-    def pending(self, db: apsw.Connection, tenant: str, limit: int) -> Sequence[Pending]:
+    def pending(self, db: apsw.Connection, tenant: str, limit: int, now: Instant, ended: bool) -> Sequence[Pending]:
         """Versions the index does not reflect, oldest first."""
-        found = ((self.row(tenant, row), pinned) for *row, pinned in db.execute(_PENDING, (tenant, limit)))
-        return [Pending(row, row.ended_at is None, pinned) for row, pinned in found]
+        stored = db.execute(_PENDING.format(ended=" AND ended_at IS NOT NULL" if ended else ""), (tenant, now, limit))
+        found = ((self.row(tenant, row), pinned, attempts) for *row, pinned, attempts in stored)
+        return [Pending(row, row.ended_at is None, pinned, attempts) for row, pinned, attempts in found]
 
     def find(self, db: apsw.Connection, tenant: str, query: Find, now: Instant) -> Page:
         """Live rows in a scope: the engine picks row numbers, and only those on the page are read whole."""

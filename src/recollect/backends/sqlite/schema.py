@@ -1,7 +1,8 @@
 """The tables, and how an older file becomes a newer one.
 
 `versions.n` grows with every insert, and there is one writer: so `n` orders versions like the log does,
-and an index that ends in it needs no sorting.
+and an index that ends in it needs no sorting. `entries.change` grows in the same way with whatever the search index
+keeps or drops; what was dropped leaves a row without content, so that those who keep entries in memory hear of it.
 """
 
 from __future__ import annotations
@@ -113,7 +114,27 @@ _RELABELLED = """
 ALTER TABLE versions ADD COLUMN pinned_sequence INTEGER;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _ARCHIVED, _RELABELLED)
+_SEARCHED = """
+ALTER TABLE versions ADD COLUMN index_attempts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE versions ADD COLUMN index_after INTEGER;
+
+CREATE TABLE entries (
+    change    INTEGER PRIMARY KEY AUTOINCREMENT,
+    n         INTEGER NOT NULL,
+    series    INTEGER NOT NULL,
+    tenant    TEXT NOT NULL,
+    plane     TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    content   BLOB
+) STRICT;
+CREATE UNIQUE INDEX entries_version ON entries (n, series);
+CREATE INDEX entries_scope ON entries (tenant, series, plane, namespace, n);
+
+UPDATE versions SET index_state = 'pending'
+WHERE plane = 'item' AND ended_at IS NULL AND value IS NOT NULL AND index_fields IS NOT '[]';
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _ARCHIVED, _RELABELLED, _SEARCHED)
 """Step n takes a file from schema n to n + 1. Steps are added, never changed."""
 
 

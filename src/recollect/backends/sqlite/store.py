@@ -19,14 +19,14 @@ from typing import Any, TypeVar
 
 import apsw
 
-from recollect.backends.sqlite import commits, log, reads, upkeep
+from recollect.backends.sqlite import commits, entries, log, reads, upkeep
 from recollect.backends.sqlite.connections import ReaderPool, translated, translating
 from recollect.backends.sqlite.options import SqliteOptions
 from recollect.backends.sqlite.schema import check_engine, migrate
 from recollect.backends.sqlite.stamps import Stamps
 from recollect.backends.sqlite.turns import Turns
 from recollect.backends.sqlite.writer import Group, Job, Writer
-from recollect.domain.address import Address, subject_of
+from recollect.domain.address import Address, Namespace, subject_of
 from recollect.domain.commits import Commit, Put, Receipt, checked_commit
 from recollect.domain.errors import InvalidSetting, StoreClosed, StoreUnavailable
 from recollect.domain.events import Head
@@ -39,7 +39,18 @@ from recollect.domain.rows import Row
 from recollect.ports.clock import Clock, Ids
 from recollect.ports.keys import Destruction, Sealer, erasure_of
 from recollect.ports.signals import Signal
-from recollect.ports.store import Lease, Mark, Pending, Progress, Store, Verification
+from recollect.ports.store import (
+    EntryPage,
+    IndexFigures,
+    Lease,
+    Mark,
+    Pending,
+    Place,
+    Progress,
+    Reflected,
+    Store,
+    Verification,
+)
 
 Result = TypeVar("Result")
 _POLL_SECONDS = 0.05
@@ -180,14 +191,61 @@ class SqliteStore(Store):
         swept: Swept = await self._write(work)
         return swept
 
-    async def pending(self, tenant: str, *, limit: int = 100) -> Sequence[Pending]:
+    async def pending(self, tenant: str, *, limit: int = 100, ended: bool = False) -> Sequence[Pending]:
         """Versions the index does not reflect."""
-        return await self._read(self._reader.pending, tenant, limit)
+        return await self._read(self._reader.pending, tenant, limit, self._clock(), ended)
 
     async def mark_indexed(self, tenant: str, marks: Sequence[Mark]) -> int:
         """Mark versions that are still as they were read."""
         done: int = await self._write(lambda group: upkeep.mark_indexed(group, tenant, marks))
         return done
+
+    async def reflect(self, tenant: str, series: int, reflected: Sequence[Reflected]) -> int:
+        """Keep entries with their marks."""
+        done: int = await self._write(lambda group: entries.reflect(group, tenant, series, reflected, self._sealer))
+        return done
+
+    async def put_off(self, tenant: str, marks: Sequence[Mark], until: Instant) -> None:
+        """Let these wait."""
+        await self._write(lambda group: entries.put_off(group, tenant, marks, until))
+
+    async def entries(
+        self,
+        tenant: str,
+        plane: Plane,
+        within: Namespace,
+        series: int,
+        *,
+        after: Place | None = None,
+        limit: int = 1_000,
+    ) -> EntryPage:
+        """A page of the entries in a scope."""
+        return await self._read(entries.entries, self._sealer, tenant, plane, within, series, after, limit)
+
+    async def entry_changes(
+        self, tenant: str, plane: Plane, within: Namespace, series: int, since: int, *, limit: int = 1_000
+    ) -> EntryPage:
+        """What was kept or dropped in a scope since."""
+        return await self._read(entries.entry_changes, self._sealer, tenant, plane, within, series, since, limit)
+
+    async def lacking(
+        self, tenant: str, series: int, *, after: int = 0, limit: int = 100
+    ) -> tuple[Sequence[Pending], int]:
+        """Live versions without an entry in a series."""
+        return await self._read(entries.lacking, self._reader, tenant, series, after, limit)
+
+    async def drop_series(self, tenant: str, series: int, *, limit: int = 1_000) -> Swept:
+        """Remove entries of a series."""
+        dropped: Swept = await self._write(lambda group: entries.drop_series(group, tenant, series, limit))
+        return dropped
+
+    async def rows(self, tenant: str, ids: Sequence[bytes]) -> Sequence[Row]:
+        """Versions by their ids."""
+        return await self._glance(entries.rows, self._reader, tenant, ids)
+
+    async def index_figures(self, tenant: str, series: int) -> IndexFigures:
+        """How much there is, and how much waits."""
+        return await self._read(entries.figures, tenant, series)
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         """Take or prolong a lease."""

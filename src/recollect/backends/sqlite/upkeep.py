@@ -68,6 +68,7 @@ def sweep(
     if step is Pass.PURGE:
         due = list(group.db.execute(_EMPTY, (tenant, before, limit + 1)))
         change, kept = "DELETE FROM versions WHERE n = ?", Kept.PURGED
+        group.db.executemany("DELETE FROM entries WHERE n = ?", [(n,) for n, _ in due[:limit]])
     else:
         reasons = [reason.value for reason in EMPTIES[step]]
         sql = _FULL.format(marks=", ".join("?" * len(reasons)))

@@ -18,6 +18,7 @@ from recollect.testing.contract import (
     archiving,
     erasing,
     importing,
+    indexing,
     log,
     reading,
     relabelling,
@@ -31,7 +32,20 @@ from recollect.testing.contract.trial import CHECKS, Check, MakeTrial, Tamper, T
 
 __all__ = ["CHECKS", "SUBJECTS", "Check", "MakeTrial", "Tamper", "Trial", "clause", "clauses_of", "failures"]
 
-SUBJECTS = (writing, reading, searching, log, tampering, upkeep, erasing, archiving, importing, stamping, relabelling)
+SUBJECTS = (
+    writing,
+    reading,
+    searching,
+    log,
+    tampering,
+    upkeep,
+    erasing,
+    archiving,
+    importing,
+    stamping,
+    relabelling,
+    indexing,
+)
 """The modules with the checks, in the order of the clauses."""
 
 

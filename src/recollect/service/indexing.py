@@ -1,0 +1,281 @@
+"""Indexing: brings the search index up to date with what is stored, batch by batch, by whoever is at it.
+
+Two who index the same version do the same work twice and nothing else: an entry is kept only with its mark, and a mark
+applies only to a version that is still as it was read. So it can be killed anywhere and go on from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
+from typing import TypeVar
+
+import numpy as np
+
+from recollect.domain.blinding import Blinder
+from recollect.domain.contents import content_of
+from recollect.domain.errors import EmbedderTrouble, TextRefused
+from recollect.domain.indexable import Passage, leaves, passages
+from recollect.domain.instants import after_seconds
+from recollect.domain.passages import pieces_of
+from recollect.domain.values import stored_value
+from recollect.domain.words import words_in
+from recollect.ports.clock import Clock
+from recollect.ports.embedder import Embedder, Purpose, Vectors
+from recollect.ports.keys import Keyring
+from recollect.ports.store import Pending, Reflected, Store
+from recollect.service.rules import Rules
+from recollect.service.series import Building, Embedders, Lines, Series, SeriesBook
+
+Result = TypeVar("Result")
+_FIRST_DELAY, _LONGEST_DELAY = 1.0, 3_600.0
+_POLL_SECONDS = 0.01
+_PURPOSE = "search index"
+_MOST_BLINDERS = 256
+
+
+def delay(attempts: int) -> float:
+    """How many seconds a version waits after it failed so many times before."""
+    return min(_FIRST_DELAY * 2.0 ** min(attempts, 20), _LONGEST_DELAY)
+
+
+class Indexing:
+    """Makes entries for what waits, and drops those of what ended."""
+
+    def __init__(
+        self, store: Store, keyring: Keyring, embedders: Embedders, clock: Clock, rules: Rules, language: str
+    ) -> None:
+        self.embedders = embedders
+        self.book = SeriesBook(store, embedders, clock)
+        self.inline = True
+        """Whether a search sees to it itself that everything is indexed, because nobody else does."""
+        self._store = store
+        self._keyring = keyring
+        self._clock = clock
+        self._rules = rules
+        self._language = language
+        self._blinders: dict[str, Blinder] = {}
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="recollect-indexer")
+        self._stirred: list[Callable[[], None]] = []
+        self._filled_upto: dict[tuple[str, int], int] = {}
+
+    # -- being woken, and standing aside
+
+    def on_stir(self, wake: Callable[[], None]) -> None:
+        """Call this whenever something was written that is to be indexed."""
+        self._stirred.append(wake)
+
+    def stir(self) -> None:
+        """Something was written."""
+        for wake in self._stirred:
+            wake()
+
+    async def aside(self, work: Callable[[], Result]) -> Result:
+        """Do work that takes long where it holds up nobody."""
+        if self._store.direct:
+            return work()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def close(self) -> None:
+        """End what is under way."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        self.embedders.close()
+
+    async def blinder(self, tenant: str) -> Blinder:
+        """What blinds the words and vectors of a tenant."""
+        known = self._blinders.get(tenant)
+        if known is None:
+            key = await self._store.aside(lambda: self._keyring.derive(tenant, _PURPOSE))
+            if len(self._blinders) >= _MOST_BLINDERS:
+                self._blinders.clear()
+            known = self._blinders[tenant] = Blinder(key)
+        return known
+
+    # -- working
+
+    async def round(self, tenant: str, after_batch: Callable[[int], Awaitable[bool]] | None = None) -> int:
+        """Index all that waits, fill the series that is being built, remove what is left of others; say how much."""
+        total = 0
+        for work in (self.batch, self._build, self._clear):
+            while done := await work(tenant):
+                total += done
+                if after_batch is not None and not await after_batch(done):
+                    return total
+        return total
+
+    async def settle(self, tenant: str, seconds: float, ids: Sequence[bytes] | None = None) -> bool:
+        """Wait until nothing written so far waits, or until these versions do not; False when the time is up.
+
+        Whoever waits also works, so that it comes to an end even if nobody else is at it.
+        """
+        deadline = monotonic() + seconds
+        upto = (await self._store.head(tenant)).sequence
+        while True:
+            waiting = await self._store.pending(tenant, limit=1)
+            if ids is not None and await self._are_done(tenant, ids):
+                return True
+            if not waiting or (ids is None and waiting[0].row.sequence > upto):
+                return ids is None or await self._are_done(tenant, ids)
+            if monotonic() >= deadline:
+                return False
+            if not await self.batch(tenant):
+                await self._store.pause(_POLL_SECONDS)
+
+    async def _are_done(self, tenant: str, ids: Sequence[bytes]) -> bool:
+        rows = await self._store.rows(tenant, ids)
+        return all(row.index_state != "pending" for row in rows)
+
+    async def forget_ended(self, tenant: str, batch: int = 100) -> int:
+        """Drop the entries of versions that ended; nothing has to be understood for that."""
+        total = 0
+        while ended := await self._store.pending(tenant, limit=batch, ended=True):
+            total += await self._store.reflect(tenant, 0, [Reflected(each.mark, None) for each in ended])
+        return total
+
+    async def batch(self, tenant: str) -> int:
+        """Index the oldest that wait; return how many were dealt with."""
+        waiting = await self._store.pending(tenant, limit=self._rules.index_batch)
+        if not waiting:
+            return 0
+        ended = [Reflected(each.mark, None) for each in waiting if not each.live]
+        if ended:
+            await self._store.reflect(tenant, 0, ended)
+        live = [each for each in waiting if each.live]
+        if live:
+            await self._reflect(tenant, live, await self.book.agreed(tenant))
+        return len(waiting)
+
+    async def _reflect(self, tenant: str, live: Sequence[Pending], lines: Lines) -> None:
+        """Keep entries in the series that serves, then in the one that is being built, which is also filled later."""
+        entries = await self._entries(tenant, live, lines.serving, replaced=lines.building is not None)
+        pairs = list(zip(live, entries, strict=True))
+        kept = [Reflected(each.mark, entry) for each, entry in pairs if entry is not None]
+        await self._store.reflect(tenant, lines.serving.number, kept)
+        for each in [each for each, entry in pairs if entry is None]:
+            await self._store.put_off(tenant, [each.mark], after_seconds(self._clock(), delay(each.attempts)))
+        if lines.building is not None:
+            await self._keep(tenant, live, lines.building.series)
+
+    async def _keep(self, tenant: str, live: Sequence[Pending], series: Series) -> None:
+        """Keep entries in a series that is being built; a text that its model refuses is found by its words."""
+        entries = await self._entries(tenant, live, series, lenient=True)
+        pairs = zip(live, entries, strict=True)
+        await self._store.reflect(tenant, series.number, [Reflected(each.mark, entry) for each, entry in pairs])
+
+    async def _build(self, tenant: str) -> int:
+        """Fill the series that is being built a little more; once nothing lacks in it, let it serve."""
+        lines = await self.book.lines(tenant)
+        if lines is None:
+            return 0
+        lines = await self.book.agreed(tenant)
+        building = lines.building
+        if building is None:
+            return 0
+        done = await self._fill(tenant, building)
+        if not done:
+            await self.book.complete(tenant, building)
+        return done
+
+    async def _fill(self, tenant: str, building: Building) -> int:
+        number = building.series.number
+        after = self._filled_upto.get((tenant, number), 0)
+        lacking, upto = await self._store.lacking(tenant, number, after=after, limit=self._rules.index_batch)
+        if not lacking and after:  # once more from the beginning: what was written meanwhile may have been passed
+            self._filled_upto.pop((tenant, number), None)
+            return await self._fill(tenant, building)
+        if not lacking:
+            return 0
+        await self._keep(tenant, lacking, building.series)
+        self._filled_upto[tenant, number] = upto
+        return len(lacking)
+
+    async def _clear(self, tenant: str) -> int:
+        """Remove what is left of a series that serves no longer."""
+        lines = await self.book.lines(tenant)
+        for number in () if lines is None else lines.leftover[:1]:
+            swept = await self._store.drop_series(tenant, number)
+            if not swept.more:
+                await self.book.removed(tenant, number)
+            return max(swept.done, 1)
+        return 0
+
+    # -- making entries
+
+    async def _entries(
+        self, tenant: str, live: Sequence[Pending], series: Series, *, lenient: bool = False, replaced: bool = False
+    ) -> list[bytes | None]:
+        """What is kept of each version; None for one whose text the model refuses, unless that is to be `lenient`.
+
+        The model of a series that is being `replaced` may be gone: then words have to do until the new one serves.
+        """
+        blinder = await self.blinder(tenant)
+        found = [_found(each) for each in live]
+        embedder = self.embedders.of(series)
+        vectors: list[Vectors | None] = [None] * len(live)
+        if embedder is not None:
+            model = embedder
+            try:
+                vectors = await self.aside(lambda: _embedded(model, [pieces_of(each) for each in found]))
+            except EmbedderTrouble:
+                if not replaced:
+                    raise
+        strict = embedder is not None and not lenient and not replaced
+        return [
+            None if rows is None and strict else self._entry(each, texts, rows, blinder)
+            for each, texts, rows in zip(live, found, vectors, strict=True)
+        ]
+
+    def _entry(self, each: Pending, texts: Sequence[Passage], rows: Vectors | None, blinder: Blinder) -> bytes:
+        words = [word for passage in texts for word in words_in(passage.text, self._language)]
+        value = {} if each.row.value is None else stored_value(each.row.value)
+        hashed = np.fromiter((blinder.leaf(path, scalar) for path, scalar in leaves(value)), np.uint64)
+        turned = None if rows is None or not len(rows) else blinder.turn(rows)
+        paths = [piece.path for piece in pieces_of(texts)]
+        return content_of(blinder.words(words), hashed, paths, turned)
+
+
+def _found(each: Pending) -> list[Passage]:
+    if each.row.value is None:
+        return []
+    return passages(stored_value(each.row.value), each.row.index_fields)
+
+
+def _embedded(embedder: Embedder, texts: Sequence[Sequence[Passage]]) -> list[Vectors | None]:
+    """The vectors of each version's pieces; None for a version that cannot be embedded, while others can."""
+    flat = [piece.text for pieces in texts for piece in pieces]
+    try:
+        return _parted(embedder.embed(flat, Purpose.PASSAGE) if flat else np.zeros((0, 0), np.float32), texts)
+    except EmbedderTrouble as trouble:
+        if len(texts) == 1:
+            if isinstance(trouble, TextRefused):
+                return [None]
+            raise
+    return _one_by_one(embedder, texts)
+
+
+def _one_by_one(embedder: Embedder, texts: Sequence[Sequence[Passage]]) -> list[Vectors | None]:
+    """Which of them it is that cannot be embedded; if none can, it is not the texts that are to blame."""
+    found: list[Vectors | None] = []
+    trouble: EmbedderTrouble | None = None
+    for pieces in texts:
+        try:
+            found += _embedded(embedder, [pieces])
+        except EmbedderTrouble as problem:
+            trouble = problem
+            found.append(None)
+            if len(found) == _TRIED and not any(each is not None for each in found):
+                raise
+    if trouble is not None and all(each is None for each in found):
+        raise trouble
+    return found
+
+
+_TRIED = 4
+"""After so many failures in a row, and nothing else, it is not the texts that are to blame."""
+
+
+def _parted(vectors: Vectors, texts: Sequence[Sequence[Passage]]) -> list[Vectors | None]:
+    ends = np.cumsum([len(pieces) for pieces in texts])
+    return [vectors[end - len(pieces) : end] for pieces, end in zip(texts, ends, strict=True)]
