@@ -98,39 +98,38 @@ class HttpEmbedder(Embedder):
         try:
             return self._request(texts)
         except _Refused as refused:
-            try:
-                self._request([_PROBE])
-            except _Refused:
-                raise EmbedderTrouble(
-                    f"the embedding server refuses every text ({refused.why}): "
-                    "check embedder_url, embedder_model and embedder_dimension"
-                ) from None
-        return self._by_halves(texts)
+            why = refused.why
+        try:
+            self._request([_PROBE])
+        except _Refused:
+            raise EmbedderTrouble(
+                f"the embedding server refuses every text ({why}): "
+                "check embedder_url, embedder_model and embedder_dimension"
+            ) from None
+        return self._by_halves(texts, 0, why)
 
-    def _by_halves(self, texts: list[str]) -> list[Vectors]:
+    def _by_halves(self, texts: list[str], place: int, why: str) -> list[Vectors]:
+        """A vector for each of some texts that were refused together; the first of them is at a place."""
         middle = len(texts) // 2
         if middle == 0:
-            return [self._shortened(texts[0])]
+            return [self._shortened(texts[0], place, why)]
         found: list[Vectors] = []
-        for start, part in ((0, texts[:middle]), (middle, texts[middle:])):
+        for start, part in ((place, texts[:middle]), (place + middle, texts[middle:])):
             try:
-                try:
-                    found += self._request(part)
-                except _Refused:
-                    found += self._by_halves(part)
+                found += self._request(part)
             except _Refused as refused:
-                raise _Refused(refused.why, start + refused.place) from None
+                found += self._by_halves(part, start, refused.why)
         return found
 
-    def _shortened(self, text: str) -> Vectors:
+    def _shortened(self, text: str, place: int, why: str) -> Vectors:
         """The vector of as much of a refused text as the server takes."""
         while len(text) > _SHORT:
             text = text[: len(text) // 2]
             try:
                 return self._request([text])[0]
-            except _Refused:
-                continue
-        return self._request([text])[0]
+            except _Refused as refused:
+                why = refused.why
+        raise _Refused(why, place)
 
     def _request(self, texts: list[str]) -> list[Vectors]:
         """One request, repeated while its trouble may pass."""
@@ -196,12 +195,12 @@ class HttpEmbedder(Embedder):
         units = [unit_of(row) for row in rows]
         found = [unit for unit in units if unit is not None]
         if len(found) < len(units):
-            raise _Refused("its vector has no length or is not made of numbers", units.index(None))
+            raise _Refused("its vector has no length or is not made of numbers")
         return found
 
 
 class _Refused(Exception):
-    """The server refuses some text; at which place is known when there is but one, or when its vector tells."""
+    """The server refuses some text; at which place is known once it stands alone."""
 
     def __init__(self, why: str, place: int = 0) -> None:
         super().__init__(why)
