@@ -154,7 +154,7 @@ def test_a_vector_of_any_length_is_brought_to_unit_length(server: EmbeddingServe
         said('{"data": [{"index": 0, "embedding": [NaN]}]}'),
         with_rows(lambda found: found[:-1]),
     ],
-    ids=str,
+    ids=["500", "503", "529", "408", "429", "429 soon", "503 date", "hangs up", "cut off", "text", "NaN", "few"],
 )
 def test_what_passes_is_tried_again(server: EmbeddingServer, fault: Fault) -> None:
     server.faults.append(fault)
@@ -237,7 +237,7 @@ def test_retry_after_is_a_number_or_a_date(header: str | None, seconds: float | 
         (endless, "too long"),
         (with_rows(lambda found: [row | {"embedding": row["embedding"][:8]} for row in found]), "8 numbers instead"),
     ],
-    ids=str,
+    ids=["401", "403", "404", "302", "402", "endless", "dimension"],
 )
 def test_what_does_not_pass_is_not_tried_again(server: EmbeddingServer, fault: Fault, words: str) -> None:
     server.faults.append(fault)
