@@ -51,7 +51,7 @@ def test_the_code_of_a_guide_runs_and_prints_what_the_guide_says(
     if not needs_service(text):
         assert run(text, name) > 0
         return
-    with Server(folder / ".recollect") as server:
+    with Server(folder / ".recollect", embedder="local") as server:
         monkeypatch.setenv("RECOLLECT_URL", server.url)
         monkeypatch.setenv("RECOLLECT_TOKEN", server.token)
         assert run(text, name) > 0

@@ -131,7 +131,7 @@ class Shell:
 def run_transcripts(text: str, name: str, folder: Path) -> Outcome:
     """Run a page's transcripts beside a service, up to the first command whose program is not installed."""
     commands = list(typed(text))
-    server = Server(folder / ".recollect")
+    server = Server(folder / ".recollect", embedder="local")
     needed = any("recollect" in each.command or f":{_DEFAULT_PORT}" in each.command for each in commands)
     (folder / ".venv").symlink_to(sys.prefix)
     kept = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}

@@ -124,6 +124,9 @@ def _bounded(context: HookContext, case: schemathesis.Case[Any], kwargs: dict[st
     if operation == "revokeToken" and case.method == "DELETE":
         case.path_parameters["id"] = "000000000000"
     body = case.body if isinstance(case.body, dict) else {}
+    wait = body.get("wait")
+    if isinstance(wait, int | float) and wait is not True and LONGEST_WAIT < wait <= MAX_WAIT_SECONDS:
+        body["wait"] = LONGEST_WAIT
     depth = body.get("max_depth")
     if operation == "changeSettings" and isinstance(depth, int) and depth is not True and 1 <= depth <= DEPTH_CEILING:
         body["max_depth"] = MAX_DEPTH

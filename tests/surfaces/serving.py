@@ -74,12 +74,14 @@ def served(
 ) -> Iterator[Served]:
     """A service over a new data directory, stopped at the end; it must stop without a complaint.
 
-    One that is `still` has no workers, so that what happens in it depends on the requests alone.
+    One that is `still` has no workers, so that what happens in it depends on the requests alone. None waits for the
+    model of searches by meaning unless its settings say so.
     """
     forms = ["spoiled"] * spoiled + ["still"] * still
     command = [sys.executable, "-m", "tests.surfaces.serving", str(home), *forms]
     calm = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
-    given = {f"RECOLLECT_{name.upper()}": str(value) for name, value in settings.items()}
+    chosen = {"embedder": "hashing"} | dict(settings)
+    given = {f"RECOLLECT_{name.upper()}": str(value) for name, value in chosen.items()}
     with (
         (home / "log").open("wb") as log,
         subprocess.Popen(command, cwd=ROOT, env=calm | given, stdout=subprocess.PIPE, stderr=log) as process,

@@ -36,12 +36,13 @@ from recollect.domain import (
     errors,
     filters,
     queries,
+    ranking,
     tuning,
     verification,
 )
 from recollect.domain.reasons import TOLD, EndReason, Finding
 from recollect.domain.retention import Pass
-from recollect.service import audit, reading, transfer
+from recollect.service import audit, looking, reading, transfer
 from recollect.surfaces.rest.routes import ROUTES, Route
 from recollect.wire import requests
 from recollect.wire.errors import status_of
@@ -311,6 +312,8 @@ def refs(operation: dict[str, Any]) -> Iterator[dict[str, str]]:
         (list(SCHEMAS["Swept"]["properties"]), Pass),
         (SCHEMAS["Order"]["enum"], queries.Order),
         (SCHEMAS["Archived"]["enum"], queries.Archived),
+        (SCHEMAS["Mode"]["enum"], ranking.Mode),
+        (SCHEMAS["WaitIndexed"]["enum"][:-1], [reading.INDEXED]),
         (SCHEMAS["Permission"]["enum"], callers.Scope),
         ([name for name in SCHEMAS["Condition"]["properties"] if name.startswith("$")], filters.Operator),
         (SCHEMAS["Package"]["enum"], bundles.Package),
@@ -322,7 +325,8 @@ def refs(operation: dict[str, Any]) -> Iterator[dict[str, str]]:
         (SCHEMAS["Change"]["properties"]["action"]["enum"], MEMORY_ACTIONS),
     ],
     ids=[
-        *("event kinds", "end reasons", "findings", "passes", "orders", "archived", "scopes", "operators"),
+        *("event kinds", "end reasons", "findings", "passes", "orders", "archived"),
+        *("modes of search", "waits of writes", "scopes", "operators"),
         *("packages", "audited", "settings to change", "settings", "changed settings", "explained", "simulated"),
     ],
 )
@@ -357,6 +361,10 @@ def bounds_of(setting: str) -> tuple[float, float, bool]:
         (SCHEMAS["Batch"]["properties"]["operations"]["maxItems"], commits.MAX_OPERATIONS),
         (SCHEMAS["Search"]["properties"]["limit"]["maximum"], requests.MAX_SEARCH),
         (SCHEMAS["Search"]["properties"]["offset"]["maximum"], queries.MAX_OFFSET),
+        (SCHEMAS["Search"]["properties"]["wait"]["maximum"], reading.MAX_WAIT_SECONDS),
+        (SCHEMAS["Search"]["properties"]["query"]["anyOf"][1]["maxItems"], looking.MAX_QUERIES),
+        (SCHEMAS["FoundItem"]["properties"]["matched_queries"]["items"]["maximum"], looking.MAX_QUERIES - 1),
+        (SCHEMAS["Query"]["maxLength"], looking.MAX_QUERY),
         (SCHEMAS["Import"]["properties"]["entries"]["maxItems"], transfer.MAX_ENTRIES),
         (SCHEMAS["Verification"]["properties"]["problems"]["maxItems"], verification.MAX_PROBLEMS),
         (SCHEMAS["Sweep"]["properties"]["batch"]["maximum"], queries.MAX_LIMIT),

@@ -434,8 +434,9 @@ def test_details_keep_their_shape_and_what_json_does_not_know_becomes_text() -> 
 
 def test_every_error_has_a_status_that_says_whose_fault_it_is() -> None:
     ours = (errors.KeyTrouble, errors.StoreTrouble, errors.ServiceTrouble, errors.Unsupported)
+    of_callers = (errors.RateLimited, errors.TextRefused)
     for error in errors.all_errors():
         theirs = not issubclass(error, ours) and error is not errors.RecollectError
-        assert (400 <= status_of(error) < 500) is (theirs or error is errors.RateLimited), error
+        assert (400 <= status_of(error) < 500) is (theirs or error in of_callers), error
     assert status_of(errors.InvalidBundle) == 400
     assert set(STATUS) <= set(errors.all_errors())

@@ -26,11 +26,15 @@ STOP_SECONDS = 60.0
 
 
 class Server:
-    """A server process over a data directory; settings are those of the environment (`RECOLLECT_…`)."""
+    """A server process over a data directory; settings are those of the environment (`RECOLLECT_…`).
+
+    Its searches understand nothing (`embedder="hashing"`), so that no test waits for a model; say `embedder="local"`
+    for one that is about it.
+    """
 
     def __init__(self, home: Path, **settings: object) -> None:
         self.home = home
-        self.settings: dict[str, object] = {"port": 0, "log_level": "warning", **settings}
+        self.settings: dict[str, object] = {"port": 0, "log_level": "warning", "embedder": "hashing", **settings}
         self.url = ""
         self.process: subprocess.Popen[str] | None = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -21,6 +21,7 @@ from recollect.service.tuning import Tuned
 from recollect.service.views import DeleteOp, ErasureReceipt, Events, Found, IndexStatus, MemoryEvent, PutOp, Written
 from recollect.wire.requests import PatchBody
 
+Told = TypeVar("Told")
 _NULL = msgspec.Raw(b"null")
 encode = msgspec.json.Encoder().encode
 
@@ -39,6 +40,7 @@ class WrittenAnswer(msgspec.Struct):
     updated_at: str | None
     expires_at: str | None
     archived: bool
+    indexed: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class DeletedAnswer(msgspec.Struct):
@@ -50,6 +52,7 @@ class DeletedAnswer(msgspec.Struct):
     kind: str | None
     revision: int
     sequence: int | None
+    indexed: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class ItemAnswer(msgspec.Struct):
@@ -68,9 +71,11 @@ class ItemAnswer(msgspec.Struct):
 
 
 class FoundAnswer(ItemAnswer):
-    """An item of a search; its score is null when nothing was ranked."""
+    """An item of a search; its score is null when nothing was ranked, and the rest is told only where it was asked."""
 
     score: float | None = None
+    matched_queries: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
+    explanation: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
 
 
 class VersionAnswer(ItemAnswer):
@@ -125,6 +130,7 @@ def _written(
         _time(done.updated_at),
         _time(done.expires_at),
         archived,
+        _told(done.indexed),
     )
 
 
@@ -132,8 +138,15 @@ def step(operation: PutOp | DeleteOp, done: Written) -> WrittenAnswer | DeletedA
     """The confirmation of a step of a batch."""
     if isinstance(operation, PutOp):
         return written(operation, done)
-    where = list(operation.namespace), operation.key
-    return DeletedAnswer(str(done.id) if done.id else None, *where, done.kind, done.revision, done.sequence)
+    return DeletedAnswer(
+        None if done.id is None else str(done.id),
+        list(operation.namespace),
+        operation.key,
+        done.kind,
+        done.revision,
+        done.sequence,
+        _told(done.indexed),
+    )
 
 
 def item(found: Item) -> ItemAnswer:
@@ -148,9 +161,18 @@ def version(found: Item) -> VersionAnswer:
     return ended
 
 
-def search(found: Found) -> dict[str, Any]:
-    """A page of a search."""
-    return {"items": [FoundAnswer(*_item(each)) for each in found.items], "cursor": found.cursor}
+def search(found: Found, *, several: bool = False) -> dict[str, Any]:
+    """A page of a search; with `several` queries, each item says which of them found it."""
+    told = {"items": [_found(each, several) for each in found.items], "cursor": found.cursor}
+    return told if found.explanation is None else told | {"explanation": found.explanation}
+
+
+def _found(each: Item, several: bool) -> FoundAnswer:
+    told = FoundAnswer(*_item(each))
+    told.score, told.explanation = each.score, _told(each.explanation)
+    if several:
+        told.matched_queries = each.matched_queries
+    return told
 
 
 def _item(found: Item) -> tuple[Any, ...]:
@@ -298,8 +320,15 @@ def audit(page: AuditPage) -> dict[str, Any]:
 
 
 def index_status(found: IndexStatus) -> dict[str, Any]:
-    """What is still to be done behind the scenes."""
-    return {"pending": found.pending, "extraction": _fields(found.extraction)}
+    """What is indexed, and what is still to be done behind the scenes."""
+    return {
+        "pending": found.pending,
+        "failed": found.failed,
+        "indexed": found.indexed,
+        "model": found.model,
+        "rebuilding": None if found.rebuilding is None else _fields(found.rebuilding),
+        "extraction": _fields(found.extraction),
+    }
 
 
 def tuned(found: Tuned) -> Mapping[str, Any]:
@@ -322,6 +351,11 @@ def caller(who: Caller) -> dict[str, Any]:
 def _fields(thing: Any) -> Mapping[str, Any]:
     shown = {name: getattr(thing, name) for name in thing.__dataclass_fields__}
     return {name: _time(value) if isinstance(value, datetime) else value for name, value in shown.items()}
+
+
+def _told(said: Told | None) -> Told | msgspec.UnsetType:
+    """What was asked for; what was not is left out."""
+    return msgspec.UNSET if said is None else said
 
 
 def _raw(encoded: bytes | None) -> msgspec.Raw:

@@ -32,6 +32,8 @@ STATUS: dict[type[e.RecollectError], int] = {
     e.RateLimited: 429,
     e.DeadlineExceeded: 504,
     e.PolicyTrouble: 500,
+    e.EmbedderTrouble: 503,
+    e.TextRefused: 400,
     e.Internal: 500,
     e.Unsupported: 501,
 }

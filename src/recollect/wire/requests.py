@@ -13,6 +13,7 @@ from recollect.domain.bundles import Package
 from recollect.domain.errors import InvalidExpiry, InvalidNamespace, InvalidRequest
 from recollect.domain.instants import datetime_of, parse_rfc3339
 from recollect.domain.queries import Archived, Order
+from recollect.domain.ranking import Mode
 from recollect.domain.text import shown
 from recollect.domain.values import decode_json
 from recollect.service.views import DeleteOp, PutOp
@@ -29,8 +30,8 @@ class Strict(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A body in which nothing unknown is overlooked."""
 
 
-class PutBody(Strict):
-    """Remember a value under a key."""
+class Putting(Strict):
+    """A value to remember under a key."""
 
     namespace: list[str]
     key: str
@@ -43,8 +44,14 @@ class PutBody(Strict):
     expected_revision: int | None = None
 
 
-class PutStep(PutBody, tag_field="op", tag="put"):
-    """The same, as one step of a batch."""
+class PutBody(Putting):
+    """Remember a value under a key, and wait, if so wished, until queries find it."""
+
+    wait: str | None = None
+
+
+class PutStep(Putting, tag_field="op", tag="put"):
+    """Remember a value under a key, as one step of a batch."""
 
 
 class DeleteStep(Strict, tag_field="op", tag="delete"):
@@ -59,6 +66,7 @@ class BatchBody(Strict):
     """Up to 1,000 operations that happen together or not at all."""
 
     operations: list[PutStep | DeleteStep]
+    wait: str | None = None
 
 
 class PatchBody(Strict):
@@ -74,7 +82,11 @@ class SearchBody(Strict):
     """Which items to find."""
 
     namespace_prefix: list[str]
-    query: str | None = None
+    query: str | list[str] | None = None
+    mode: str = Mode.HYBRID
+    min_score: int | float | None = None
+    explain: bool = False
+    wait: int | float | None = None
     filter: dict[str, Any] | None = None
     limit: int = 10
     offset: int = 0
@@ -191,7 +203,7 @@ def parse_body(body: bytes, shape: type[Shape]) -> Shape:
         raise InvalidRequest(f"the body is not what the contract says: {problem}") from None
 
 
-def put_of(body: PutBody) -> PutOp:
+def put_of(body: Putting) -> PutOp:
     """The operation that a body asks for."""
     return PutOp(
         body.namespace,
@@ -226,7 +238,7 @@ def modules_of(body: BundleBody) -> Any:
     return texts if body.modules is None else body.modules
 
 
-def _fields(body: PutBody) -> list[str] | None:
+def _fields(body: Putting) -> list[str] | None:
     """The fields to be indexed; false, and the older spelling `index_disabled`, both mean none."""
     wanted = body.index_fields
     if wanted is True:

@@ -133,7 +133,8 @@ class _Door:
             await ask.read_body(settings.max_body_bytes, settings.body_seconds, expected=route.body)
         ask.memories = service.memories.for_caller(caller)
         try:
-            with service.deadlines.within(route.seconds or settings.request_seconds):
+            ask.deadline = service.deadlines.within(route.seconds or settings.request_seconds)
+            with ask.deadline:
                 return await route.handler(ask)
         except TimeoutError:
             raise DeadlineExceeded("it took longer than the service allows") from None

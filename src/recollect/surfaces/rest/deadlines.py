@@ -13,15 +13,15 @@ class Deadlines:
     """Ends what takes too long, at most a tick late. For one event loop."""
 
     def __init__(self) -> None:
-        self._open: set[_Deadline] = set()
+        self._open: set[Deadline] = set()
         self._ticking = False
 
-    def within(self, seconds: float) -> _Deadline:
+    def within(self, seconds: float) -> Deadline:
         """To be entered with `with`: what lasts longer ends in `TimeoutError`."""
         if not self._ticking:
             self._ticking = True
             asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
-        return _Deadline(self._open, monotonic() + seconds)
+        return Deadline(self._open, monotonic() + seconds)
 
     def _tick(self) -> None:
         now = monotonic()
@@ -33,12 +33,12 @@ class Deadlines:
             asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
 
 
-class _Deadline:
+class Deadline:
     """One piece of work, and until when it may last."""
 
     __slots__ = ("_open", "_task", "at", "over")
 
-    def __init__(self, others: set[_Deadline], at: float) -> None:
+    def __init__(self, others: set[Deadline], at: float) -> None:
         self._open = others
         self._task: asyncio.Task[object] | None = None
         self.at = at

@@ -20,6 +20,8 @@ from recollect.domain.errors import (
     UnsupportedMediaType,
 )
 from recollect.service.memories import Memories
+from recollect.service.reading import MAX_WAIT_SECONDS
+from recollect.surfaces.rest.deadlines import Deadline
 from recollect.surfaces.rest.service import Service
 from recollect.wire.answers import encode
 from recollect.wire.requests import Parameters, parse_body
@@ -77,6 +79,8 @@ class Exchange:
     """How much of the body was received so far."""
     again: Callable[[], Awaitable[object]] | None = None
     """Recognises the caller anew, for answers that last longer than a key may."""
+    deadline: Deadline | None = None
+    """Until when it is to be answered."""
 
     @property
     def closing(self) -> asyncio.Event:
@@ -146,6 +150,11 @@ class Exchange:
         """A header's value as text."""
         value = self.headers.get(name)
         return None if value is None else value.decode("latin-1")
+
+    def may_wait(self, seconds: float) -> None:
+        """Give so much more time to a request that asks to be held back; at most what any may ask for."""
+        if self.deadline is not None:
+            self.deadline.at += min(max(seconds, 0.0), MAX_WAIT_SECONDS)
 
     def parsed(self, shape: type[Shape]) -> Shape:
         """The body as this shape."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from recollect.domain.errors import NotFound
 from recollect.domain.queries import Archived, checked_limit
+from recollect.service.reading import MAX_WAIT_SECONDS
 from recollect.service.views import Events
 from recollect.surfaces.rest.exchange import Answer, Exchange, answer
 from recollect.surfaces.rest.streams import follow, patiently
@@ -26,8 +27,10 @@ _REPLAYED = ((b"idempotency-replayed", b"true"),)
 async def put_memory(ask: Exchange) -> Answer:
     """Remember a value under a key."""
     ask.no_parameters()
-    operation = put_of(ask.parsed(PutBody))
-    done = (await ask.use.batch((operation,), idempotency_key=ask.idempotency_key))[0]
+    body = ask.parsed(PutBody)
+    operation = put_of(body)
+    ask.may_wait(MAX_WAIT_SECONDS if body.wait else 0)
+    done = (await ask.use.batch((operation,), idempotency_key=ask.idempotency_key, wait=body.wait))[0]
     return answer(answers.written(operation, done), headers=_REPLAYED if done.replayed else ())
 
 
@@ -82,20 +85,27 @@ async def delete_memory(ask: Exchange) -> Answer:
 async def batch_memories(ask: Exchange) -> Answer:
     """Many operations at once, all or none."""
     ask.no_parameters()
-    operations = [step_of(step) for step in ask.parsed(BatchBody).operations]
-    done = await ask.use.batch(operations, idempotency_key=ask.idempotency_key)
+    body = ask.parsed(BatchBody)
+    operations = [step_of(step) for step in body.operations]
+    ask.may_wait(MAX_WAIT_SECONDS if body.wait else 0)
+    done = await ask.use.batch(operations, idempotency_key=ask.idempotency_key, wait=body.wait)
     results = [answers.step(operation, each) for operation, each in zip(operations, done, strict=True)]
     return answer({"results": results}, headers=_REPLAYED if done and done[0].replayed else ())
 
 
 async def search_memories(ask: Exchange) -> Answer:
-    """Items below a namespace that match a filter."""
+    """Items below a namespace that match a filter, or answer a query."""
     ask.no_parameters()
     body = ask.parsed(SearchBody)
+    ask.may_wait(body.wait or 0)
     found = await ask.reading(body.as_user_id).search(
         body.namespace_prefix,
         filter=body.filter,
         query=body.query,
+        mode=body.mode,
+        min_score=body.min_score,
+        explain=body.explain,
+        wait=body.wait,
         order=body.order,
         limit=checked_limit(body.limit, MAX_SEARCH),
         offset=body.offset,
@@ -103,7 +113,7 @@ async def search_memories(ask: Exchange) -> Answer:
         as_of=moment(body.as_of, "as_of"),
         archived=body.archived,
     )
-    return answer(answers.search(found))
+    return answer(answers.search(found, several=isinstance(body.query, list)))
 
 
 async def list_namespaces(ask: Exchange) -> Answer:
