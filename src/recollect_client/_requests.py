@@ -108,10 +108,17 @@ def read(
     return Call("GET", f"{path}?{text}" if text else path, held=held, slow=slow, justification=justified)
 
 
-def ask(path: str, fields: Mapping[str, object], *, slow: bool = False, justified: Justification | None = None) -> Call:
+def ask(
+    path: str,
+    fields: Mapping[str, object],
+    *,
+    held: float = 0.0,
+    slow: bool = False,
+    justified: Justification | None = None,
+) -> Call:
     """A question with a body; fields that are None are left out."""
     as_user = {} if justified is None else {"as_user_id": justified.as_user_id}
-    return Call("POST", path, _body({**fields, **as_user}), slow=slow, justification=justified)
+    return Call("POST", path, _body({**fields, **as_user}), held=held, slow=slow, justification=justified)
 
 
 def write(
@@ -120,13 +127,14 @@ def write(
     fields: Mapping[str, object] | None = None,
     *,
     key: str | None = None,
+    held: float = 0.0,
     slow: bool = False,
     repeatable: bool = True,
 ) -> Call:
     """A change, with the caller's idempotency key or a fresh one, so that repeating it is safe."""
     body = None if fields is None else _body(fields)
     ours = key is None
-    return Call(method, path, body, str(uuid4()) if ours else _idempotency_key(key), ours, 0.0, slow, repeatable)
+    return Call(method, path, body, str(uuid4()) if ours else _idempotency_key(key), ours, held, slow, repeatable)
 
 
 def change(method: str, path: str, settings: Mapping[str, float | None]) -> Call:
@@ -312,6 +320,22 @@ def seconds_held(wait: float) -> float:
     if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= 60:
         raise InvalidQuery(f"wait is a number of seconds from 0 to 60, not {wait!r}")
     return wait
+
+
+def seconds_indexed(wait: str | None) -> float:
+    """How many seconds the server may hold the answer to a write back."""
+    if wait not in (None, "indexed"):
+        raise InvalidRequest(f"wait is 'indexed', or is left out, not {wait!r}")
+    return 0.0 if wait is None else 60.0
+
+
+def queries_asked(query: str | Sequence[str] | None) -> str | list[str] | None:
+    """What a search looks for: nothing in particular, one text, or several."""
+    if query is None or isinstance(query, str):
+        return None if query is None else _text(query, "a query", InvalidQuery)
+    if not isinstance(query, Sequence) or isinstance(query, bytes):
+        raise InvalidQuery(f"a query is a text or a list of texts, not {type(query).__name__}")
+    return [_text(each, "a query", InvalidQuery) for each in query]
 
 
 def in_path(identity: UUID | str) -> str:

@@ -90,12 +90,14 @@ class Client(Administration):
         index_fields: Sequence[str] | None = None,
         expected_revision: int | None = None,
         idempotency_key: str | None = None,
+        wait: str | None = None,
     ) -> Written:
         """Remember a value under a key, in place of the one it may have.
 
-        `attributes` are sealed like the value. `ttl` is in seconds. `index_fields` says which fields a search by
-        text will look at, an empty list none; it is kept for then. `expected_revision` refuses the write unless
-        the key is at that revision, 0 meaning absent. With an `idempotency_key`, repeating the call changes nothing.
+        `attributes` are sealed like the value. `ttl` is in seconds. `index_fields` are the paths of the fields that a
+        query can find, like `text` or `notes[*].text`; an empty list stands for none. `expected_revision` refuses the
+        write unless the key is at that revision, 0 meaning absent. With an `idempotency_key`, repeating the call
+        changes nothing. With `wait="indexed"`, it returns once queries find it.
         """
         operation = PutOp(
             namespace,
@@ -107,7 +109,8 @@ class Client(Administration):
             index_fields=index_fields,
             expected_revision=expected_revision,
         )
-        call = requests.write("PUT", "/v1/memories", requests.put_fields(operation), key=idempotency_key)
+        fields = requests.put_fields(operation) | {"wait": wait}
+        call = requests.write("PUT", "/v1/memories", fields, key=idempotency_key, held=requests.seconds_indexed(wait))
         return answers.one_written(self._send(call), call)
 
     def archive(
@@ -136,11 +139,18 @@ class Client(Administration):
         # As a batch of one, because the answer to DELETE has no body that could say what was deleted.
         return (self.batch((DeleteOp(namespace, key, expected_revision),), idempotency_key=idempotency_key))[0]
 
-    def batch(self, operations: Iterable[PutOp | DeleteOp], *, idempotency_key: str | None = None) -> list[Written]:
-        """Carry out up to 1,000 operations at once: all of them or none."""
-        fields = {"operations": requests.batch_fields(operations)}
-        call = requests.write("POST", "/v1/memories/batch", fields, key=idempotency_key)
-        return answers.all_written(self._send(call), call, len(fields["operations"]))
+    def batch(
+        self,
+        operations: Iterable[PutOp | DeleteOp],
+        *,
+        idempotency_key: str | None = None,
+        wait: str | None = None,
+    ) -> list[Written]:
+        """Carry out up to 1,000 operations at once: all of them or none; with `wait="indexed"`, and index them."""
+        steps, held = requests.batch_fields(operations), requests.seconds_indexed(wait)
+        fields = {"operations": steps, "wait": wait}
+        call = requests.write("POST", "/v1/memories/batch", fields, key=idempotency_key, held=held)
+        return answers.all_written(self._send(call), call, len(steps))
 
     # -- reading
 
@@ -163,7 +173,11 @@ class Client(Administration):
         namespace_prefix: Sequence[str] = (),
         *,
         filter: Mapping[str, Any] | None = None,  # noqa: A002 - the word of the API
-        query: str | None = None,
+        query: str | Sequence[str] | None = None,
+        mode: str = "hybrid",
+        min_score: float | None = None,
+        explain: bool = False,
+        wait: float | None = None,
         order: str = "newest",
         limit: int = 10,
         offset: int = 0,
@@ -171,14 +185,21 @@ class Client(Administration):
         as_of: datetime | None = None,
         archived: str = "exclude",
     ) -> Found:
-        """Items at or below a namespace whose policy attributes match a filter.
+        """Items at or below a namespace whose policy attributes match a filter; with a `query`, those that answer it.
 
-        Continue with the `cursor` of the answer; in `key` order, paging meets everything that exists
-        throughout exactly once.
+        Without a query, continue with the `cursor` of the answer; in `key` order, paging meets everything that exists
+        throughout exactly once. With one, the best come first: by words and by meaning, or by one of them (`mode`).
+        Several queries are put together by their ranks. `explain` says what each arm found. With `wait`, so many
+        seconds are given to what was written before to be indexed.
         """
+        held = 0.0 if wait is None else requests.seconds_held(wait)
         fields = {
             "namespace_prefix": requests.segments(namespace_prefix),
-            "query": query,
+            "query": requests.queries_asked(query),
+            "mode": mode,
+            "min_score": min_score,
+            "explain": explain,
+            "wait": wait,
             "filter": requests.filter_asked(filter),
             "order": order,
             "limit": limit,
@@ -187,7 +208,7 @@ class Client(Administration):
             "as_of": requests.moment(as_of),
             "archived": archived,
         }
-        call = requests.ask("/v1/memories/search", fields, justified=self._justification)
+        call = requests.ask("/v1/memories/search", fields, held=held, justified=self._justification)
         return answers.decoded(self._send(call), Found)
 
     def list_namespaces(

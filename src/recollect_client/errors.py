@@ -53,6 +53,8 @@
     │   ├── DeadlineExceeded
     │   ├── ShuttingDown
     │   ├── PolicyTrouble
+    │   ├── EmbedderTrouble
+    │   │   └── TextRefused
     │   └── Internal
     └── Unsupported                  this backend says no to that
         └── NotAvailable
@@ -421,6 +423,20 @@ class PolicyTrouble(ServiceTrouble):
     """The policy gave no usable answer, so nothing was allowed: correct the policy."""
 
     code = "policy_trouble"
+
+
+class EmbedderTrouble(ServiceTrouble):
+    """What makes vectors for the search by meaning cannot do so now: try again, or search with `mode=lexical`."""
+
+    code = "embedder_trouble"
+    retriable = True
+
+
+class TextRefused(EmbedderTrouble):
+    """The model refuses this text: leave the field that holds it out of `index_fields`."""
+
+    code = "text_refused"
+    retriable = False
 
 
 class Internal(ServiceTrouble):

@@ -61,6 +61,8 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     archived: bool = False
     replayed: bool = False
     """True when an earlier call with the same idempotency key had done it."""
+    indexed: bool | None = None
+    """Whether queries find it already; None unless it was asked to wait for that."""
 
     def __hash__(self) -> int:
         return hash((self.id, self.sequence))
@@ -97,7 +99,11 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     end_reason: str | None = None
     """Why this version stopped being the live one; None while it is."""
     score: float | None = None
-    """How well it matches the query of a search; None without one."""
+    """How well it answers a query, from 0 to 1, within one answer; None when none was asked."""
+    matched_queries: tuple[int, ...] = ()
+    """Which of several queries found it, counted from 0."""
+    explanation: dict[str, Any] | None = None
+    """What each arm of the search said of it; None unless that was asked for."""
 
     def __hash__(self) -> int:
         return hash(self.id)
@@ -111,6 +117,8 @@ class Found(msgspec.Struct, frozen=True):
 
     items: list[Item]
     cursor: str | None
+    explanation: dict[str, Any] | None = None
+    """How a query was answered; None unless that was asked for."""
 
     def __iter__(self) -> Iterator[Item]:
         return iter(self.items)
@@ -416,12 +424,28 @@ class Extraction(msgspec.Struct, frozen=True, kw_only=True):
     finished_at: Moment | None = None
 
 
+class Rebuilding(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the vectors of another model are made, which searches will use once all are there."""
+
+    model: str
+    done: int
+    total: int
+    started_at: Moment
+
+
 class IndexStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What is still to be done behind the scenes."""
 
     pending: int
-    """How many versions the search index does not reflect; 1,000 stands for that many or more."""
+    """How many versions the search index does not reflect."""
     extraction: Extraction
+    failed: int = 0
+    """How many of them could not be indexed and will be tried again."""
+    indexed: int = 0
+    """How many versions queries can find."""
+    model: str | None = None
+    """By which model searches go; None before anything was indexed."""
+    rebuilding: Rebuilding | None = None
 
 
 class Tuned(msgspec.Struct, frozen=True, kw_only=True):

@@ -31,6 +31,7 @@ class Service:
 
     def start(self) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+        environment["RECOLLECT_EMBEDDER"] = "hashing"  # so that nothing waits for a model
         command = [sys.executable, "-c", PROGRAM, str(self.home), str(self.port)]
         with (self.home / "server.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)

@@ -121,8 +121,25 @@ def test_paging_meets_everything_once(client: Both, place: tuple[str, ...]) -> N
             break
     assert sorted(found) == [f"k{n:02}" for n in range(25)]
     assert len(client.list_namespaces(prefix=place)) == 3
-    with pytest.raises(errors.NotAvailable):
-        client.search(place, query="anything")
+
+
+def test_what_was_waited_for_is_found_by_its_words(client: Both, place: tuple[str, ...]) -> None:
+    written = client.put(place, "tea", {"text": "green tea in the morning"}, wait="indexed")
+    assert written.indexed is True
+    assert client.put(place, "rain", {"text": "rain on Friday"}).indexed is None
+    found = client.search(place, query="morning tea", mode="lexical", explain=True, wait=30)
+    assert [(item.key, item.score, item.matched_queries) for item in found] == [("tea", 1.0, ())]
+    assert found.items[0].explanation["lexical"]["rank"] == 1
+    assert found.explanation["mode"] == "lexical"
+    several = client.search(place, query=["tea", "friday"], mode="lexical", wait=30)
+    assert {item.key: item.matched_queries for item in several} == {"tea": (0,), "rain": (1,)}
+    assert several.explanation is None
+    assert client.search(place, query="tea", min_score=1, mode="lexical", limit=1).items[0].explanation is None
+    batch = client.batch([PutOp(place, "sun", {"text": "sun"}), DeleteOp(place, "rain")], wait="indexed")
+    assert [each.indexed for each in batch] == [True, True]
+    assert not client.search(place, query="friday", mode="lexical").items
+    with pytest.raises(errors.InvalidQuery):
+        client.search(place, query=" ")
 
 
 def test_hostile_names_come_back_as_they_are(client: Both, place: tuple[str, ...]) -> None:

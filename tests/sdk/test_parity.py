@@ -140,6 +140,7 @@ def test_an_error_survives_being_pickled() -> None:
         (recollect_client.AuditPage, audit.AuditPage),
         (recollect_client.Extraction, views.Extraction),
         (recollect_client.IndexStatus, views.IndexStatus),
+        (recollect_client.Rebuilding, views.Rebuilding),
         (recollect_client.Tuned, tuning.Tuned),
     ],
 )

@@ -13,6 +13,7 @@ import pytest
 from tests.sdk.scripted import ITEM, WRITTEN, call, fails, says, scripted
 
 from recollect_client import Client, DeleteOp, PutOp, RecollectError, errors
+from recollect_client import _requests as requests
 
 HOSTILE = [
     "/",
@@ -153,6 +154,12 @@ REFUSED: list[tuple[str, Callable[[Client], Any], type[RecollectError]]] = [
     ("text kinds", lambda c: c.events(kinds="add"), errors.InvalidQuery),
     ("long wait", lambda c: c.events(wait=61), errors.InvalidQuery),
     ("NaN wait", lambda c: c.events(wait=math.nan), errors.InvalidQuery),
+    ("long wait of a search", lambda c: c.search(query="x", wait=61), errors.InvalidQuery),
+    ("another wait of a write", lambda c: c.put(("a",), "k", {}, wait="soon"), errors.InvalidRequest),
+    ("another wait of a batch", lambda c: c.batch([], wait="soon"), errors.InvalidRequest),
+    ("surrogate query", lambda c: c.search(query="\ud800"), errors.InvalidQuery),
+    ("bytes query", lambda c: c.search(query=b"x"), errors.InvalidQuery),  # type: ignore[arg-type]
+    ("number among queries", lambda c: c.search(query=["x", 7]), errors.InvalidQuery),  # type: ignore[list-item]
     ("busy follower", lambda c: next(iter(c.follow(wait=0))), errors.InvalidQuery),
     ("text id", lambda c: c.get_by_id("x"), errors.InvalidQuery),  # type: ignore[arg-type]
     ("no id", lambda c: c.revoke_token(""), errors.InvalidQuery),
@@ -188,11 +195,19 @@ def test_what_would_not_arrive_as_it_is_meant_is_refused_here(
     assert server.requests == []
 
 
+def test_what_is_to_be_waited_for_is_given_the_time() -> None:
+    assert requests.seconds_indexed(None) == 0
+    held = requests.seconds_indexed("indexed")
+    assert requests.write("PUT", "/", {}, held=held).held == requests.ask("/", {}, held=held).held == 60
+
+
 def test_what_the_server_can_see_is_left_to_it(flavour: str) -> None:
     with scripted(fails(400, "invalid_query")) as server, pytest.raises(errors.InvalidQuery):
         call(flavour, server.url, "search", limit=-1, order="sideways", archived="maybe")
     assert server.requests[0].json == {
         "namespace_prefix": [],
+        "mode": "hybrid",
+        "explain": False,
         "order": "sideways",
         "limit": -1,
         "offset": 0,
