@@ -28,6 +28,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RECOLLECT_HOME", str(place))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("RECOLLECT_EMBEDDER", "hashing")
     return place
 
 

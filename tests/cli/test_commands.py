@@ -128,10 +128,78 @@ def test_what_was_true_before_can_be_asked_for(run: Run) -> None:
     assert told(run, "search", "--as-of", first["updated_at"])["items"][0]["value"] == {"text": "old"}
 
 
+@pytest.fixture
+def three(run: Run, behind: Path) -> None:
+    """Three memories that queries find."""
+    told(run, "put", "user/a", "tea", "Alice takes green tea,\nnever sugar")
+    told(run, "put", "user/a", "drinks", '{"text": "Bob had a cup of tea", "on": "Friday"}')
+    assert told(run, "put", "user/a", "blocks", "Python indents its blocks", "--wait")["indexed"] is True
+
+
+@pytest.mark.usefixtures("three")
+def test_hits_are_shown_with_rank_score_place_and_text(run: Run) -> None:
+    lines = [line.split("\t") for line in said(run, "search", "user/a", "green", "tea").splitlines()]
+    assert [line[0] for line in lines] == [str(rank) for rank in range(1, len(lines) + 1)]
+    assert lines[0][2:] == ["user/a tea", "Alice takes green tea, never sugar"]
+    assert lines[1][2:] == ["user/a drinks", "Bob had a cup of tea"]
+    scores = [float(line[1]) for line in lines]
+    assert scores == sorted(scores, reverse=True)
+    assert (
+        said(run, "search", "--query", "green tea", "--limit", "1", "--offset", "1")
+        == "\t".join(["2", lines[1][1], *lines[1][2:]]) + "\n"
+    )
+
+
+@pytest.mark.usefixtures("three")
+def test_a_search_takes_modes_limits_and_several_queries(run: Run) -> None:
+    def found(*words: str) -> list[str]:
+        return [item["key"] for item in told(run, "search", *words)["items"]]
+
+    assert sorted(found("user/a", "tea", "--mode", "lexical")) == ["drinks", "tea"]
+    assert found("user/a", "green tea", "--mode", "lexical", "--min-score", "0.99") == ["tea"]
+    assert found("user/a", "friday", "--mode", "lexical", "--wait", "5s") == ["drinks"]
+    assert found("user/b", "tea") == []
+    several = told(run, "search", "user/a", "friday", "--query", "python blocks", "--mode", "lexical")["items"]
+    assert sorted((item["key"], item["matched_queries"]) for item in several) == [("blocks", [1]), ("drinks", [0])]
+    every = lines_of(run("search", "user/a", "tea", "--all", "--json").stdout)
+    assert {item["key"] for item in every} >= {"tea", "drinks"}
+    more = run("search", "user/a", "tea", "--limit", "1")
+    assert "--offset 1" in more.stderr
+
+
+@pytest.mark.usefixtures("three")
+def test_a_search_explains_itself(run: Run) -> None:
+    page = told(run, "search", "user/a", "green tea", "--explain", "--limit", "1")
+    assert page["explanation"]["mode"] == "hybrid"
+    assert {"lexical", "semantic"} <= set(page["items"][0]["explanation"])
+    assert "explanation" not in told(run, "search", "user/a", "green tea")
+    shown = said(run, "search", "user/a", "green tea", "--explain", "--limit", "1")
+    assert "\n\t\t  lexical\trank 1, score " in shown
+    assert ", in text\n" in shown
+    assert "model hashing-256, 3 memories searched" in shown
+    both = said(run, "search", "user/a", "--query", "tea", "--query", "friday", "--explain", "--mode", "lexical")
+    assert "\n\t\t  friday\trank 1, score " in both
+
+
+@pytest.mark.usefixtures("three")
+def test_what_goes_with_a_query_is_refused_without_one(run: Run) -> None:
+    for words in (["--explain"], ["--mode", "lexical"], ["--min-score", "0.5"], ["--wait", "5s"]):
+        refused = run("search", "user/a", *words)
+        assert (refused.exit_code, "say what to look for" in refused.stderr) == (2, True)
+    assert run("search", "user/a", "tea", "--cursor", "x" * 12).exit_code == 1
+    assert run("search", "user/a", "tea", "--wait", "long").exit_code == 2
+    assert "recollect search user/alice WORDS" in run("search", "tea").stderr
+
+
 @pytest.mark.usefixtures("behind")
-def test_search_in_words_says_that_it_is_not_there_yet(run: Run) -> None:
-    run("put", "user/a", "k", "v")
-    assert json.loads(run("search", "--query", "tea", "--json").stderr)["code"] == "not_available"
+def test_only_what_is_to_be_indexed_is_found(run: Run) -> None:
+    value = '{"title": "Harbour", "notes": [{"text": "a lighthouse"}], "secret": "treasure"}'
+    told(run, "put", "user/a", "k", value, "--index", "title", "--index", "notes[*].text", "--wait")
+    told(run, "put", "user/a", "hidden", "treasure", "--no-index", "--wait")
+    for query, keys in (("harbour", ["k"]), ("lighthouse", ["k"]), ("treasure", [])):
+        found = told(run, "search", "user/a", query, "--mode", "lexical")
+        assert [item["key"] for item in found["items"]] == keys
+    assert run("put", "user/a", "k", "v", "--index", "text", "--no-index").exit_code == 2
 
 
 @pytest.mark.usefixtures("behind")
@@ -169,6 +237,7 @@ def test_what_expired_is_swept(run: Run) -> None:
     run("put", "user/a", "k", "v", "--ttl", "0.01")
     assert run("get", "user/a", "k").exit_code == 3
     assert told(run, "sweep")["expire"] <= 1
+    assert told(run, "sweep")["tombstone"] <= 1  # once the index, too, has let go of it
     assert told(run, "sweep") == {"expire": 0, "evict": 0, "tombstone": 0, "purge": 0, "trim": 0}
     assert said(run, "sweep") == "nothing was due\n"
 
@@ -240,6 +309,7 @@ ANSWERS: list[tuple[list[str], str, str, Any]] = [
     (["get", "user/a", "k"], "GET", "/v1/memories?ns=user&ns=a&key=k", None),
     (["history", "user/a", "k"], "GET", "/v1/memories/history?ns=user&ns=a&key=k", None),
     (["search"], "POST", "/v1/memories/search", {"namespace_prefix": []}),
+    (["search", "user/a", "note"], "POST", "/v1/memories/search", {"namespace_prefix": ["user", "a"], "query": "note"}),
     (["ls"], "GET", "/v1/memories/namespaces", None),
     (["log"], "GET", "/v1/memories/events", None),
     (["tokens", "list"], "GET", "/admin/v1/tokens", None),

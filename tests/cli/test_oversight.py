@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.cli.conftest import Run
 from tests.cli.test_commands import said, told
@@ -91,7 +93,40 @@ def test_a_wait_has_an_end(run: Run, server: Serving, tmp_path: Path, monkeypatc
     monkeypatch.setattr(Client, "index_status", lambda _: busy)
     done = run("index", "status", "--watch", "--timeout", "0.3s")
     assert done.exit_code == 1
-    assert done.stdout == "attributes\tunder way: 1 of 9 memories, 0 changed, 2 failed\nindex\t1,000 or more wait\n"
+    assert done.stdout.splitlines() == [
+        "attributes\tunder way: 1 of 9 memories, 0 changed, 2 failed",
+        "index\t1,000 wait, 0 memories indexed",
+        "model\tnone yet",
+    ]
+
+
+def test_another_model_is_shown_and_waited_for(run: Run, server: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    from recollect_client import Client, Extraction, IndexStatus, Rebuilding
+
+    idle = Extraction(running=False, done=0, total=0, changed=0, failed=0)
+    new = Rebuilding(model="new", done=250, total=1_000, started_at=datetime(2026, 1, 1, 12, tzinfo=UTC))
+    busy = IndexStatus(pending=3, failed=3, indexed=997, model="old", rebuilding=new, extraction=idle)
+    monkeypatch.setattr(Client, "index_status", lambda _: busy)
+    done = run("index", "status", "--watch", "--timeout", "0.3s")
+    assert done.exit_code == 1
+    attributes, *shown, following = done.stdout.splitlines()
+    assert attributes == "attributes\tnothing was ever to be done"
+    assert shown == ["index\t3 wait (3 failed, and are tried again), 997 memories indexed", "model\told"]
+    assert following.startswith("next model\tnew: 25 %, 250 of 1,000 memories, since 2026-01-01 ")
+    finished = msgspec.structs.replace(busy, model="new", rebuilding=None)
+    monkeypatch.setattr(Client, "index_status", lambda _: finished)
+    assert run("index", "status", "--watch", "--timeout", "0.3s").exit_code == 0
+
+
+def test_what_waits_is_indexed_when_it_is_asked_for(run: Run, home: Path) -> None:
+    run("put", "user/a", "k", "v")
+    assert said(run, "index", "status").splitlines()[1] == "index\t1 wait, 0 memories indexed"
+    alone = run("index", "status", "--watch")
+    assert alone.exit_code == 1
+    assert "recollect index trigger" in alone.stderr
+    shown = said(run, "index", "trigger").splitlines()
+    assert shown[1:] == ["index\tup to date, 1 memory indexed", "model\thashing-256"]
+    assert told(run, "index", "status", "--watch")["indexed"] == 1
 
 
 def test_the_log_is_followed_in_a_users_place(run: Run, server: Serving) -> None:

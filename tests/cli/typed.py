@@ -18,9 +18,10 @@ COMMAND = [sys.executable, "-m", "recollect"]
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """The environment without anything about Recollect but the data directory."""
+    """The environment without anything about Recollect but the data directory, and that nothing waits for a model."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith(("RECOLLECT_", "COVERAGE"))}
-    return kept | {"RECOLLECT_HOME": str(home), "HOME": str(home.parent), "NO_COLOR": "1"} | more
+    own = {"RECOLLECT_HOME": str(home), "HOME": str(home.parent), "NO_COLOR": "1", "RECOLLECT_EMBEDDER": "hashing"}
+    return kept | own | more
 
 
 def typed(

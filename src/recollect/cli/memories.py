@@ -1,10 +1,10 @@
-"""Commands about memories: put, get, search and what else is done to single items."""
+"""Commands about single memories: put, get, rm, archive and history; and ls, for where there are any."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
@@ -14,10 +14,8 @@ from recollect.cli import arguments, shapes
 from recollect.cli.here import Here
 from recollect.cli.screen import counted, dumped, one_line, place, when
 from recollect.domain.errors import NotFound
-from recollect.domain.queries import Archived, Order
-
-if TYPE_CHECKING:
-    from recollect.cli.shapes import AnyItem
+from recollect.domain.queries import Archived
+from recollect.service.reading import INDEXED
 
 Where = Annotated[str, typer.Argument(metavar="NAMESPACE", help="Like user/alice/notes; a slash within is %2F.")]
 Scope = Annotated[str | None, typer.Argument(metavar="[NAMESPACE]", help="Only at or below it; everything without it.")]
@@ -36,7 +34,6 @@ AsUser = Annotated[
     str | None, typer.Option("--as-user", metavar="USER", help="As that user would see it; for administrators.")
 ]
 WithArchived = Annotated[Archived, typer.Option(help="What to do about archived memories.")]
-_PAGE = 100
 _HISTORY = 1_000
 _NAMESPACES = 1_000
 
@@ -50,13 +47,20 @@ def put(
     attributes: Annotated[str | None, typer.Option(metavar="JSON", help="Attributes, sealed like the value.")] = None,
     ttl: Annotated[str | None, typer.Option(metavar="TIME", help="Forget it after 30s, 10m, 2h, 7d.")] = None,
     expires_at: Annotated[str | None, typer.Option(metavar="TIME", help="Forget it at that moment.")] = None,
+    index: Annotated[
+        list[str] | None, typer.Option(metavar="PATH", help="What queries find of it, like text or notes[*].text.")
+    ] = None,
+    no_index: Annotated[bool, typer.Option("--no-index", help="Let no query find it.")] = False,
     expected_revision: Expected = None,
     idempotency_key: Idempotency = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Return once queries find it.")] = False,
 ) -> None:
     """Remember a value under a key.
 
     Example: recollect put user/alice/notes tea "Alice prefers green tea" --ttl 30d
     """
+    if index and no_index:
+        raise arguments.usage("give --index or --no-index, not both")
     segments, given = arguments.namespace(namespace), arguments.json_object(attributes, "--attributes")
     length, moment = arguments.seconds(ttl), arguments.moment(expires_at, "--expires-at")
     if length is not None and moment is not None:
@@ -69,15 +73,18 @@ def put(
         attributes=given,
         ttl=length,
         expires_at=moment,
+        index_fields=[] if no_index else index or None,
         expected_revision=expected_revision,
         idempotency_key=idempotency_key,
+        wait=INDEXED if wait else None,
     )
     if here.is_json:
         here.screen.document(shapes.written(segments, key, done, given))
     else:
         again = " (an earlier call had done it)" if done.replayed else ""
         until = f", until {when(done.expires_at)}" if done.expires_at else ""
-        here.screen.say(f"{place(segments, key)}: {done.kind}, revision {done.revision}{until}{again}")
+        found = {None: "", True: ", indexed", False: ", not indexed yet"}[done.indexed]
+        here.screen.say(f"{place(segments, key)}: {done.kind}, revision {done.revision}{until}{found}{again}")
 
 
 def get(
@@ -196,68 +203,6 @@ def _set_archived(
     else:
         word = "archived" if archived else "brought back"
         here.screen.say(f"{place(segments, key)}: {word}, revision {done.revision}")
-
-
-def search(
-    here: Here,
-    namespace: Scope = None,
-    condition: Annotated[
-        list[str] | None, typer.Option("--filter", metavar="NAME=VALUE", help="Or a JSON object; may be repeated.")
-    ] = None,
-    query: Annotated[str | None, typer.Option(metavar="TEXT", help="What to look for, in words.")] = None,
-    order: Annotated[Order, typer.Option(help="In which order.")] = Order.NEWEST,
-    limit: Annotated[int, typer.Option(metavar="N", help="How many; at most 100.")] = 10,
-    offset: Annotated[int, typer.Option(metavar="N", help="How many to leave out first.")] = 0,
-    cursor: Annotated[str | None, typer.Option(metavar="CURSOR", help="Continue an earlier search.")] = None,
-    as_of: AsOf = None,
-    archived: WithArchived = Archived.EXCLUDE,
-    everything: Annotated[bool, typer.Option("--all", help="All there is, page by page.")] = False,
-    as_user: AsUser = None,
-    why: Why = None,
-) -> None:
-    """Find memories at or below a namespace.
-
-    Example: recollect search user/alice --filter kind=note --order oldest
-    """
-    prefix, wanted = arguments.scope(namespace), arguments.conditions(condition)
-    moment = arguments.moment(as_of, "--as-of", now=datetime.now(UTC))
-    door, header = here.reading(why, as_user), True
-    while True:
-        found = door.search(
-            prefix,
-            filter=wanted,
-            query=query,
-            order=order,
-            limit=_PAGE if everything else limit,
-            offset=offset,
-            cursor=cursor,
-            as_of=moment,
-            archived=archived,
-        )
-        if here.is_json and everything:
-            for each in found:
-                here.screen.line(shapes.found_item(each))
-        elif here.is_json:
-            items = [shapes.found_item(each) for each in found]
-            here.screen.document({"items": items, "cursor": found.cursor})
-        else:
-            _show_items(here, list(found), header=header)
-        cursor, offset, header = found.cursor, 0, False
-        if not everything or cursor is None:
-            break
-    if cursor is not None:
-        here.screen.note(f"there is more: repeat it with --cursor {cursor}, or with --all")
-
-
-def _show_items(here: Here, items: list[AnyItem], *, header: bool) -> None:
-    if not items and header:
-        here.screen.note("nothing was found")
-        return
-    rows = [
-        (place(each.namespace, each.key), str(each.revision), when(each.updated_at), one_line(each.value))
-        for each in items
-    ]
-    here.screen.table(("memory", "rev", "written", "value"), rows, header=header)
 
 
 def ls(

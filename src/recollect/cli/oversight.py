@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -11,17 +12,16 @@ import typer
 from recollect.cli import arguments, shapes
 from recollect.cli.doors import Local
 from recollect.cli.here import Here
-from recollect.cli.screen import Progress, counted, one_line, when
+from recollect.cli.screen import calm, counted, one_line, when
 from recollect.domain.errors import RecollectError
 
 if TYPE_CHECKING:
     from recollect.cli.doors import Door
-    from recollect.cli.shapes import AnyIndexStatus, AnyTuned
+    from recollect.cli.shapes import AnyIndexStatus, AnyRebuilding, AnyTuned
 
 UNFINISHED = 1
 """The exit status when there is still something to do after the time that was given."""
 _LOOK_SECONDS = 0.25
-_MOST_PENDING = 1_000
 
 
 def audit(
@@ -56,26 +56,39 @@ def index_status(
     watch: Annotated[bool, typer.Option("--watch", help="Wait until everything is up to date.")] = False,
     timeout: Annotated[str, typer.Option(metavar="TIME", help="How long to wait; the exit status is then 1.")] = "10m",
 ) -> int:
-    """Show what is still to be indexed, and how far attributes follow the policy.
+    """Show by which model searches go, what is still to be indexed, and how far attributes follow the policy.
 
     Example: recollect index status --watch --timeout 5m
     """
     length = arguments.seconds(timeout, "--timeout") or 0.0
     door = here.door()
     status = door.index_status()
-    if watch and status.extraction.running:
+    if watch and _is_under_way(status):
         if isinstance(here.way(), Local):
             raise RecollectError("no server runs, so nothing works on it: run `recollect index trigger`")
-        with here.screen.progress("Extracting") as progress:
-            status = _watched(door, status, progress, length)
+        with here.screen.bars() as bars:
+            status = _watched(door, status, bars, length)
     _show_status(here, status)
-    return UNFINISHED if watch and status.extraction.running else 0
+    return UNFINISHED if watch and _is_under_way(status) else 0
 
 
-def _watched(door: Door, status: AnyIndexStatus, progress: Progress, seconds: float) -> AnyIndexStatus:
-    until = time.monotonic() + seconds
-    while status.extraction.running and time.monotonic() < until:
-        progress(status.extraction.done, status.extraction.total)
+def _is_under_way(status: AnyIndexStatus) -> bool:
+    """True while there is work; what failed is tried again at its time, and nobody waits for that."""
+    return status.pending > status.failed or status.rebuilding is not None or status.extraction.running
+
+
+def _watched(
+    door: Door, status: AnyIndexStatus, bars: Callable[[str, int, int], None], seconds: float
+) -> AnyIndexStatus:
+    until, most = time.monotonic() + seconds, 0
+    while _is_under_way(status) and time.monotonic() < until:
+        most = max(most, status.pending)
+        if most:
+            bars("Indexing", most - status.pending, most)
+        if status.rebuilding is not None:
+            bars(f"Vectors of {calm(status.rebuilding.model)}", status.rebuilding.done, status.rebuilding.total)
+        if status.extraction.running:
+            bars("Extracting", status.extraction.done, status.extraction.total)
         time.sleep(_LOOK_SECONDS)
         status = door.index_status()
     return status
@@ -103,9 +116,22 @@ def _show_status(here: Here, status: AnyIndexStatus) -> None:
         said = (
             "nothing was ever to be done" if known.finished_at is None else f"done {when(known.finished_at)}: {looked}"
         )
-    more = " or more" if status.pending >= _MOST_PENDING else ""
-    waiting = f"{status.pending:,}{more} wait" if status.pending else "up to date"
-    here.screen.table(("", ""), [("attributes", said), ("index", waiting)], header=False)
+    rows = [("attributes", said), ("index", _indexed(status)), ("model", status.model or "none yet")]
+    if status.rebuilding is not None:
+        rows.append(("next model", _rebuilt(status.rebuilding)))
+    here.screen.table(("", ""), rows, header=False)
+
+
+def _indexed(status: AnyIndexStatus) -> str:
+    waiting = f"{status.pending:,} wait" if status.pending else "up to date"
+    failed = f" ({status.failed:,} failed, and are tried again)" if status.failed else ""
+    return f"{waiting}{failed}, {counted(status.indexed, 'memory', 'memories')} indexed"
+
+
+def _rebuilt(new: AnyRebuilding) -> str:
+    part = f"{100 * new.done // new.total} %, " if new.total else ""
+    made = f"{part}{new.done:,} of {counted(new.total, 'memory', 'memories')}"
+    return f"{new.model}: {made}, since {when(new.started_at)}"
 
 
 def show_settings(here: Here) -> None:

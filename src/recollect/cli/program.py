@@ -19,7 +19,7 @@ import msgspec
 import typer
 from typer.core import TyperGroup
 
-from recollect.cli import access, explaining, memories, oversight, policy, service, timeline, transfer, upkeep
+from recollect.cli import access, explaining, finding, memories, oversight, policy, service, timeline, transfer, upkeep
 from recollect.cli.doors import Asked, errors
 from recollect.cli.here import Command, Options, as_command, as_group, shared_options
 from recollect.cli.invocation import NAME
@@ -156,7 +156,7 @@ _COMMANDS: dict[str, dict[str, Command]] = {
         "put": memories.put,
         "get": memories.get,
         "rm": memories.rm,
-        "search": memories.search,
+        "search": finding.search,
         "ls": memories.ls,
         "history": memories.history,
         "archive": memories.archive,

@@ -74,8 +74,18 @@ class Screen:
         shown = self._color and (sys.stdout if stream is None else stream).isatty()
         return f"{_ANSI[style]}{text}\x1b[0m" if shown else text
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, header: bool = True) -> None:
-        """Rows: a table at a terminal, cut to its width; else whole, one line each, with tabs between."""
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        *,
+        header: bool = True,
+        marked: Sequence[str] = (),
+    ) -> None:
+        """Rows: a table at a terminal, cut to its width; else whole, one line each, with tabs between.
+
+        Words in the last column that begin like one of those `marked` stand out.
+        """
         if not sys.stdout.isatty():
             for row in rows:
                 self.say("\t".join(calm(cell).replace("\t", "\\t") for cell in row))
@@ -87,6 +97,10 @@ class Screen:
 
         console = Console(no_color=not self._color, highlight=False, markup=False, emoji=False)
         cells = [[Text(calm(cell)[:_CELL]) for cell in row] for row in rows]
+        if marked:
+            words = "|".join(map(re.escape, marked))
+            for row_of_cells in cells:
+                row_of_cells[-1].highlight_regex(rf"(?i)\b(?:{words})\w*", "bold")
         natural = [max([len(name), *(row[n].cell_len for row in cells)]) for n, name in enumerate(columns)]
         table = Table(box=None, show_header=header, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
         for column, width in zip(columns, _fitted(natural, console.width), strict=True):
@@ -98,19 +112,32 @@ class Screen:
     @contextmanager
     def progress(self, title: str) -> Iterator[Progress]:
         """A bar on standard error while work goes on; nothing where nobody sees it."""
+        with self.bars() as update:
+            update(title, 0, 0)
+            yield lambda done, total: update(title, done, total)
+
+    @contextmanager
+    def bars(self) -> Iterator[Callable[[str, int, int], None]]:
+        """Bars on standard error, one for each title that is told of; nothing where nobody sees them."""
         if self.quiet or not sys.stderr.isatty():
             yield _unseen
             return
         # Here, because the bar is slow to load and only shown at a terminal.
         from rich.console import Console
-        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
 
         console = Console(stderr=True, no_color=not self._color)
         parts = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
         with Bar(*parts, console=console, transient=True) as bar:
-            task = bar.add_task(title, total=None)
-            yield lambda done, total: bar.update(task, completed=done, total=total or None)
+            tasks: dict[str, TaskID] = {}
+
+            def update(title: str, done: int, total: int) -> None:
+                if title not in tasks:
+                    tasks[title] = bar.add_task(title, total=None)
+                bar.update(tasks[title], completed=done, total=total or None)
+
+            yield update
 
 
 def _fitted(natural: Sequence[int], width: int) -> list[int]:
@@ -124,7 +151,7 @@ def _fitted(natural: Sequence[int], width: int) -> list[int]:
     return [*others, last]
 
 
-def _unseen(done: int, total: int) -> None:  # noqa: ARG001 - nobody looks
+def _unseen(title: str, done: int, total: int) -> None:  # noqa: ARG001 - nobody looks
     return
 
 

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from recollect.service.tokens import Token as LocalToken
     from recollect.service.tuning import Tuned as LocalTuned
     from recollect.service.views import ErasureReceipt as LocalReceipt
+    from recollect.service.views import Found as LocalFound
     from recollect.service.views import IndexStatus as LocalIndexStatus
     from recollect.service.views import MemoryEvent
+    from recollect.service.views import Rebuilding as LocalRebuilding
     from recollect.service.views import Written as LocalWritten
     from recollect_client import (
         AuditEntry,
@@ -28,9 +30,11 @@ if TYPE_CHECKING:
         ErasureReceipt,
         Event,
         Explanation,
+        Found,
         IndexStatus,
         Item,
         PolicyInForce,
+        Rebuilding,
         Report,
         Simulation,
         Token,
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
     )
 
     AnyItem = LocalItem | Item
+    AnyFound = LocalFound | Found
     AnyEvent = MemoryEvent | Event
     AnyWritten = LocalWritten | Written
     AnyToken = LocalToken | Token
@@ -49,12 +54,14 @@ if TYPE_CHECKING:
     AnySimulation = LocalSimulation | Simulation
     AnyAuditEntry = LocalAuditEntry | AuditEntry
     AnyIndexStatus = LocalIndexStatus | IndexStatus
+    AnyRebuilding = LocalRebuilding | Rebuilding
     AnyTuned = LocalTuned | Tuned
 
 _TOKEN = ("id", "name", "tenant", "user_id", "client_id", "roles", "scopes")
 _VERSION = ("number", "digest", "source", "note", "by")
 _CLAUSE = ("module", "line", "title", "held", "failed", "failed_line")
 _EXTRACTION = ("running", "done", "total", "changed", "failed")
+_REBUILDING = ("model", "done", "total")
 _RECEIPT = ("id", "subject", "versions", "live", "sequence", "hash")
 
 
@@ -79,9 +86,18 @@ def item(found: AnyItem) -> dict[str, Any]:
     }
 
 
-def found_item(found: AnyItem) -> dict[str, Any]:
-    """An item of a search."""
-    return item(found) | {"score": getattr(found, "score", None)}
+def found(page: AnyFound, *, several: bool = False) -> dict[str, Any]:
+    """A page of a search."""
+    told = {"items": [found_item(each, several=several) for each in page], "cursor": page.cursor}
+    return told if page.explanation is None else told | {"explanation": page.explanation}
+
+
+def found_item(found: AnyItem, *, several: bool = False) -> dict[str, Any]:
+    """An item of a search; with `several` queries, it says which of them found it."""
+    told = item(found) | {"score": found.score}
+    if several:
+        told["matched_queries"] = list(found.matched_queries)
+    return told if found.explanation is None else told | {"explanation": found.explanation}
 
 
 def version(found: AnyItem) -> dict[str, Any]:
@@ -98,7 +114,7 @@ def written(
     archived: bool = False,
 ) -> dict[str, Any]:
     """The confirmation of a write."""
-    return {
+    told = {
         **deleted(namespace, key, done),
         "attributes": attributes,
         "created_at": moment(done.created_at),
@@ -106,6 +122,7 @@ def written(
         "expires_at": moment(done.expires_at),
         "archived": archived,
     }
+    return told if done.indexed is None else told | {"indexed": done.indexed}
 
 
 def deleted(namespace: tuple[str, ...], key: str, done: AnyWritten) -> dict[str, Any]:
@@ -260,11 +277,17 @@ def audit_entry(found: AnyAuditEntry) -> dict[str, Any]:
 
 
 def index_status(found: AnyIndexStatus) -> dict[str, Any]:
-    """What is still to be done behind the scenes."""
-    extraction = found.extraction
+    """What is indexed, and what is still to be done behind the scenes."""
+    extraction, rebuilding = found.extraction, found.rebuilding
     moments = {"started_at": moment(extraction.started_at), "finished_at": moment(extraction.finished_at)}
     return {
         "pending": found.pending,
+        "failed": found.failed,
+        "indexed": found.indexed,
+        "model": found.model,
+        "rebuilding": None
+        if rebuilding is None
+        else {name: getattr(rebuilding, name) for name in _REBUILDING} | {"started_at": moment(rebuilding.started_at)},
         "extraction": {name: getattr(extraction, name) for name in _EXTRACTION} | moments,
     }
 
