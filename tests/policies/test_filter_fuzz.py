@@ -15,7 +15,7 @@ from tests.policies.scopes import SEGMENTS, Asked, Chance, Segments, Written
 from tests.sizes import sized
 
 from recollect import Settings
-from recollect.backends.rego import RegoEngine, shipped_bundle
+from recollect.backends.rego import RegoEngine, pool, shipped_bundle
 from recollect.domain.bundles import bundle_of
 from recollect.domain.callers import Caller, local_caller, new_caller
 from recollect.domain.errors import InvalidInput, PolicyTrouble
@@ -351,8 +351,11 @@ def _rego(value: Any) -> str:
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[RegoEngine]:
+    """Decides without a limit that a busy machine might reach: what is found is looked at here, not how fast."""
     engine = RegoEngine(shipped_bundle(), clock=ManualClock(), direct=True)
-    yield engine
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "EVALUATION_SECONDS", 1.0)
+        yield engine
     asyncio.run(engine.close())
 
 

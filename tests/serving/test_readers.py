@@ -48,6 +48,10 @@ def read_through(folder: Path, restarts: int, ways: list[Way]) -> dict[str, Disc
             writers = [threading.Thread(target=write, args=(proxy.url, token, name, enough)) for name in names]
             for thread in [*writers, *readers]:
                 thread.start()
+            deadline = time.monotonic() + 60
+            while not all(reader.saw for reader in readers):  # a program that finds no server at first gives up
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
             for turn in range(restarts):
                 time.sleep(0.4)
                 server.kill() if turn % 2 else server.stop()

@@ -321,7 +321,7 @@ class Pool:
                     self._end(process)
                     process = None
             except BaseException as problem:  # noqa: BLE001 - it belongs to the one who asked
-                if process is not None and not isinstance(problem, _Refused):
+                if process is not None and not isinstance(problem, Unloadable | Faulted):
                     self._end(process)
                     process = None
                     self.restarts += 1
@@ -397,12 +397,12 @@ _spare = _Spare()
 atexit.register(_spare.end)
 
 
-class _Refused(PolicyTrouble):
-    """The policy gave no usable answer, so nothing was allowed; the process that said so is as good as before."""
+class Unloadable(PolicyTrouble):
+    """The policy cannot be compiled, so nothing was allowed: correct the policy."""
 
 
-class Faulted(_Refused):
-    """The policy gave a built-in what it cannot take, so nothing was allowed: ask what a value is before using it."""
+class Faulted(PolicyTrouble):
+    """The policy gave no usable answer, so nothing was allowed: ask what a value is before giving it to a built-in."""
 
 
 def _done(process: Process, job: _Job) -> Any:
@@ -421,7 +421,7 @@ def _evaluate(
         answer = process.load(bundle)
         if "loaded" not in answer:
             log.error("policy.load", extra={"fields": {"bundle": bundle.id, "answer": str(answer)[:500]}})
-            raise _Refused("the policy cannot be loaded")
+            raise Unloadable("the policy cannot be loaded")
     head = msgspec.json.encode({"op": "ask", "id": bundle.id, "entries": entries})
     message = head[:-1] + b',"input":' + told + b"}"
     answer = process.request(message, seconds + len(message) * SECONDS_PER_BYTE)
