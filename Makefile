@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 OPA    := $(VENV)/.opa
-MODEL  := src/recollect/backends/embedding/data/e5-small-v2/model.onnx
+MODEL  := src/recollect/backends/embedding/data/colbert-small/model.onnx
 # What `make run` needs is a part of what the tests need, so either stamp will do for it.
 RUN    := $(if $(wildcard $(READY)),$(READY),$(VENV)/.run)
 DATA   := $(or $(RECOLLECT_HOME),.recollect)

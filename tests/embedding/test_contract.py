@@ -115,6 +115,10 @@ def test_e7_a_closed_embedder_refuses(subject: Subject) -> None:
     promises.e7_a_closed_embedder_refuses(subject.make)
 
 
+def test_e8_words_have_vectors_beside_those_of_texts(subject: Subject) -> None:
+    promises.e8_words_have_vectors_beside_those_of_texts(subject.embedder)
+
+
 # -- the clauses, and the proofs
 
 
@@ -125,7 +129,7 @@ def _clauses(module: object, prefix: str) -> set[str]:
 
 def test_every_promise_has_a_proof_and_every_proof_a_promise() -> None:
     numbered = clauses_of(recollect.ports.embedder.__doc__, "E")
-    assert numbered == [f"E{number}" for number in range(1, 8)]
+    assert numbered == [f"E{number}" for number in range(1, 9)]
     assert _clauses(sys.modules[__name__], "test_e") >= set(numbered)
     assert _clauses(promises, "e") == set(numbered)
     for name, _ in inspect.getmembers(promises, inspect.isfunction):

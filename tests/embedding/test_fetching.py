@@ -61,7 +61,7 @@ def test_nothing_is_fetched_when_it_is_there(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_model_nobody_knows_is_refused() -> None:
-    with pytest.raises(SystemExit, match="there is no model large; there are e5-small-v2"):
+    with pytest.raises(SystemExit, match="there is no model large; there are colbert-small"):
         fetch_model.main(["large"])
 
 

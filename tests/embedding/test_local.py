@@ -49,7 +49,7 @@ def test_a_file_that_is_missing_is_named_with_what_to_do(folder: Path, file: obj
 
 def test_a_file_that_is_another_one_is_refused_at_once(folder: Path) -> None:
     (folder / WEIGHTS.name).write_text("version https://git-lfs")
-    with pytest.raises(InvalidSetting, match="is not the file of e5-small-v2-int8, which has 33,968,307 bytes: fetch"):
+    with pytest.raises(InvalidSetting, match="is not the file of colbert-small-int8, which has 33,968,307 bytes"):
         LocalEmbedder(folder)
 
 
@@ -60,7 +60,7 @@ def test_a_file_that_was_altered_is_never_loaded(folder: Path, file: object) -> 
     contents[len(contents) // 2] ^= 1
     path.write_bytes(contents)
     embedder = LocalEmbedder(folder)
-    with pytest.raises(EmbedderTrouble, match="was altered, it is not the file of e5-small-v2-int8: fetch"):
+    with pytest.raises(EmbedderTrouble, match="was altered, it is not the file of colbert-small-int8: fetch"):
         embedder.embed(["one"], Purpose.QUERY)
     embedder.close()
 
@@ -68,7 +68,7 @@ def test_a_file_that_was_altered_is_never_loaded(folder: Path, file: object) -> 
 def test_a_model_in_another_folder_is_the_same(folder: Path, embedder: LocalEmbedder) -> None:
     other = LocalEmbedder(folder, threads=1)
     texts = ["I like tea", "rockets fly to the moon " * 20]
-    assert other.model() == embedder.model() == Model("e5-small-v2-int8", 384)
+    assert other.model() == embedder.model() == Model("colbert-small-int8", 384)
     assert np.array_equal(other.embed(texts, Purpose.PASSAGE), embedder.embed(texts, Purpose.PASSAGE))
     other.close()
 
@@ -101,7 +101,7 @@ def plain() -> Tokenizer:
     """The tokenizer as it reads a whole text."""
     tokenizer = Tokenizer.from_file(str(HERE / TOKENIZER.name))
     tokenizer.no_padding()
-    tokenizer.enable_truncation(MOST_TOKENS)
+    tokenizer.enable_truncation(MOST_TOKENS - 1)
     tokenizer.encode_special_tokens = True
     return tokenizer
 
@@ -118,15 +118,16 @@ def test_the_beginning_of_a_long_text_is_read_as_in_the_whole(
     @given(parts)
     def check(parts: list[tuple[str, int]]) -> None:
         text = "passage: " + "".join(piece * times for piece, times in parts)
-        assert loaded._tokens(text) == plain.encode(text).ids
+        first, *rest = plain.encode(text).ids
+        assert loaded._tokens(text, 7) == [first, 7, *rest]
 
     check()
 
 
 def test_no_more_is_run_than_the_model_takes(embedder: LocalEmbedder) -> None:
     loaded = embedder._load()
-    assert len(loaded._tokens("word " * 1_000)) == MOST_TOKENS
-    assert len(loaded._tokens("word " * (MOST_TOKENS - 2))) == MOST_TOKENS
+    assert len(loaded._tokens("word " * 1_000, 7)) == MOST_TOKENS
+    assert len(loaded._tokens("word " * (MOST_TOKENS - 3), 7)) == MOST_TOKENS
 
 
 # -- running
@@ -134,7 +135,7 @@ def test_no_more_is_run_than_the_model_takes(embedder: LocalEmbedder) -> None:
 
 def test_in_a_batch_a_text_would_be_another_so_each_is_run_by_itself(embedder: LocalEmbedder) -> None:
     loaded = embedder._load()
-    rows = np.array([loaded._tokens(f"passage: {word} tea for two") for word in ("black", "green")])
+    rows = np.array([loaded._tokens(f"{word} tea for two", 2) for word in ("black", "green")])
     assert rows.shape[0] == 2
 
     def hidden(

@@ -43,6 +43,11 @@ def entry_field(series: int) -> str:
     return f"index.{series}"
 
 
+def detail_field(series: int) -> str:
+    """What the detail of an entry is sealed as."""
+    return f"index.{series}.detail"
+
+
 class Version(msgspec.Struct):
     """One version as it is stored: sealed. Only its ending, its policy attributes and its index state ever change."""
 

@@ -8,8 +8,9 @@ has a part in its scores. The semantic arm is the cosine of the closest of a ver
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,21 @@ from recollect.domain.instants import Instant
 from recollect.domain.queries import Archived
 from recollect.domain.shelves import Mask, Scores, Segment, Shelf
 
-K1, B = 1.2, 0.75
+K1, B = 0.9, 0.75
 """How soon repetitions of a word stop to count, and how much long texts are held back."""
-SEMANTIC_WEIGHT = 0.7
+SEMANTIC_WEIGHT = 0.6
+LATE_WEIGHT = 0.6
+"""What the second look at the best counts, beside what found them."""
+LATE_MOST = 100
+"""How many get a second look."""
+NEAR_WEIGHT = 0.1
+"""What it counts that something near by answers the query too."""
+NEAR = 10
+"""How many writes apart memories of one namespace may be to be near each other."""
 RRF_K = 60
 _MOST_MASKS = 8
+Why = Callable[[int], dict[str, Any]]
+"""What there is to say about a version, by its place on the shelf."""
 NO_VECTOR = np.float32(-2.0)
 """Below every cosine."""
 
@@ -181,18 +192,84 @@ def scaled_words(arms: Arms) -> Scores:
     return arms.lexical / np.float32(top) if top else arms.lexical
 
 
-def ranked(shelf: Shelf, scores: Scores, found: Mask, most: int) -> list[int]:
-    """The best places, best first; of equal ones the later created, then the one with the smaller id."""
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A version that was found, with what a second look needs to know of it."""
+
+    id: bytes
+    score: float
+    namespace: str
+    sequence: int
+    created_at: int
+    why: dict[str, Any]
+    """What was said of it so far, for whoever wants to know."""
+
+
+def candidates(shelf: Shelf, scores: Scores, found: Mask, most: int, why: Why | None = None) -> list[Candidate]:
+    """The best, best first; of equal ones the later created, then the one with the smaller id."""
     places = np.flatnonzero(found)
     if len(places) > most:
         bar = np.partition(scores[places], len(places) - most)[len(places) - most]
         places = places[scores[places] >= bar]
-
-    def merit(place: int) -> tuple[float, int, bytes]:
+    made = []
+    for place in places.tolist():
         segment, slot = shelf.at(place)
-        return -float(scores[place]), -int(segment.created_at[slot]), segment.ids[slot]
+        score = float(min(max(scores[place], 0.0), 1.0))
+        row_id, home = segment.ids[slot], segment.namespaces[slot]
+        said = {} if why is None else why(place)
+        made.append(Candidate(row_id, score, home, int(segment.sequence[slot]), int(segment.created_at[slot]), said))
+    return sorted(made, key=_merit)[:most]
 
-    return sorted(places.tolist(), key=merit)[:most]
+
+def _merit(candidate: Candidate) -> tuple[float, int, bytes]:
+    return -candidate.score, -candidate.created_at, candidate.id
+
+
+def looked_at_again(
+    first: Sequence[Candidate], late: NDArray[np.float32] | None, *, explain: bool = False
+) -> list[Candidate]:
+    """The best, scored anew by their words, if there is something to go by, and by what stands near them.
+
+    `late` has the closeness of the words of the first of them; what comes after those stays behind them.
+    """
+    count = min(len(first), LATE_MOST)
+    if not count:
+        return []
+    before = np.array([each.score for each in first[:count]], np.float32)
+    scores: NDArray[np.float32] = before
+    close: NDArray[np.float32] | None = None
+    if late is not None and not np.isnan(late).all():
+        close = spread(np.nan_to_num(late, nan=float(np.nanmin(late))))
+        scores = ((1 - LATE_WEIGHT) * spread(before) + LATE_WEIGHT * close).astype(np.float32)
+    near = _near(first[:count], scores)
+    scores = ((scores + NEAR_WEIGHT * near) / (1 + NEAR_WEIGHT)).astype(np.float32)
+    again = []
+    for place, each in enumerate(first[:count]):
+        why = each.why
+        if explain:
+            why = {**why, "near": round(float(near[place]), 6)}
+            if close is not None and late is not None and not np.isnan(late[place]):
+                why["late"] = {"score": round(float(late[place]), 6), "scaled": round(float(close[place]), 6)}
+        again.append(replace(each, score=float(scores[place]), why=why))
+    again.sort(key=_merit)
+    least = again[-1].score
+    top = max(first[count - 1].score, 1e-9)
+    return again + [replace(each, score=least * min(each.score / top, 1.0)) for each in first[count:]]
+
+
+def spread(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scores from 0, the least, to 1, the most."""
+    return scaled(scores, np.ones(len(scores), np.bool_))
+
+
+def _near(first: Sequence[Candidate], scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The best score that a memory, or one written near it in its namespace, has."""
+    number = {name: place for place, name in enumerate(dict.fromkeys(each.namespace for each in first))}
+    home = np.array([number[each.namespace] for each in first], np.int64)
+    when = np.array([each.sequence for each in first], np.int64)
+    together = (home[:, None] == home[None, :]) & (np.abs(when[:, None] - when[None, :]) <= NEAR)
+    best: NDArray[np.float32] = np.where(together, scores[None, :], 0).max(axis=1).astype(np.float32)
+    return best
 
 
 def reciprocal(ranks: Sequence[Sequence[bytes]]) -> dict[bytes, float]:

@@ -93,7 +93,7 @@ def _stemmer(language: str) -> Callable[[str], str]:
 
 @lru_cache(maxsize=200_000)
 def _stemmed(language: str, word: str) -> str:
-    return _stemmer(language)(word)
+    return _stemmer(language)(word) or word
 
 
 def _stemming(language: str) -> Callable[[str], str]:

@@ -7,6 +7,8 @@ E4  A text that the model refuses is named by `TextRefused`; whatever else fails
 E5  Nothing is loaded, and nobody is asked, before the first text is embedded.
 E6  Any number of threads may embed at once.
 E7  A closed embedder refuses with `EmbedderTrouble`.
+E8  One that also makes a vector for each word gives them in the order of the text, of its `late` dimension and of unit
+    length, beside the vectors that `embed` gives; one that does not gives none.
 """
 
 from __future__ import annotations
@@ -40,6 +42,14 @@ class Model:
     dimension: int
 
 
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """What a model makes of texts: a vector for each, and, if it does so, one for each word of each."""
+
+    vectors: Vectors
+    tokens: list[Vectors] | None = None
+
+
 class Embedder(ABC):
     """Makes vectors. Its calls block, so they are made on a thread of their own. The module has the promises."""
 
@@ -47,6 +57,8 @@ class Embedder(ABC):
     """The model's name, known before anything is loaded."""
     batch: int = 32
     """How many texts are best embedded at once."""
+    late: int = 0
+    """The dimension of the vectors that it makes for words; 0 when it makes none."""
 
     @abstractmethod
     def model(self) -> Model:
@@ -55,6 +67,10 @@ class Embedder(ABC):
     @abstractmethod
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
         """A vector for each text (E1 to E4)."""
+
+    def encode(self, texts: Sequence[str], purpose: Purpose) -> Encoded:
+        """The same, with vectors for the words where there are such (E8)."""
+        return Encoded(self.embed(texts, purpose))
 
     @abstractmethod
     def close(self) -> None:

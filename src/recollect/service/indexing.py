@@ -12,33 +12,20 @@ from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 from typing import TypeVar
 
-import numpy as np
-
 from recollect.domain.blinding import Blinder
-from recollect.domain.contents import content_of
-from recollect.domain.errors import EmbedderTrouble, TextRefused
-from recollect.domain.indexable import Passage, leaves, passages
+from recollect.domain.errors import EmbedderTrouble
 from recollect.domain.instants import after_seconds
-from recollect.domain.passages import pieces_of
-from recollect.domain.values import stored_value
-from recollect.domain.words import words_in
 from recollect.ports.clock import Clock
-from recollect.ports.embedder import Embedder, Purpose, Vectors
 from recollect.ports.keys import Keyring
 from recollect.ports.store import Pending, Reflected, Store
+from recollect.service.making import Failed, Made, Making
 from recollect.service.rules import Rules
 from recollect.service.series import Building, Embedders, Lines, Series, SeriesBook
 
 Result = TypeVar("Result")
-_FIRST_DELAY, _LONGEST_DELAY = 1.0, 3_600.0
 _POLL_SECONDS = 0.01
 _PURPOSE = "search index"
 _MOST_BLINDERS = 256
-
-
-def delay(attempts: int) -> float:
-    """How many seconds a version waits after it failed so many times before."""
-    return min(_FIRST_DELAY * 2.0 ** min(attempts, 20), _LONGEST_DELAY)
 
 
 class Indexing:
@@ -148,21 +135,38 @@ class Indexing:
         return len(waiting)
 
     async def _reflect(self, tenant: str, live: Sequence[Pending], lines: Lines) -> None:
-        """Keep entries in the series that serves, then in the one that is being built, which is also filled later."""
-        entries = await self._entries(tenant, live, lines.serving, replaced=lines.building is not None)
-        pairs = list(zip(live, entries, strict=True))
-        kept = [Reflected(each.mark, entry) for each, entry in pairs if entry is not None]
+        """Keep entries in the series that serves, then in the one that is being built, which is also filled later.
+
+        The model of a series that is being replaced may be gone: then words have to do until the new one serves.
+        """
+        replaced = lines.building is not None
+        made = await self._made(tenant, live, lines.serving, lenient=replaced)
+        pairs = list(zip(live, made, strict=True))
+        kept = [Reflected(each.mark, one.entry, one.detail) for each, one in pairs if isinstance(one, Made)]
         await self._store.reflect(tenant, lines.serving.number, kept)
-        for each in [each for each, entry in pairs if entry is None]:
-            await self._store.put_off(tenant, [each.mark], after_seconds(self._clock(), delay(each.attempts)))
+        for each, one in pairs:
+            if isinstance(one, Failed):
+                until = after_seconds(self._clock(), one.delay(each.attempts))
+                await self._store.put_off(tenant, [each.mark], until)
         if lines.building is not None:
             await self._keep(tenant, live, lines.building.series)
 
     async def _keep(self, tenant: str, live: Sequence[Pending], series: Series) -> None:
         """Keep entries in a series that is being built; a text that its model refuses is found by its words."""
-        entries = await self._entries(tenant, live, series, lenient=True)
-        pairs = zip(live, entries, strict=True)
-        await self._store.reflect(tenant, series.number, [Reflected(each.mark, entry) for each, entry in pairs])
+        made = await self._made(tenant, live, series)
+        if any(isinstance(one, Failed) and not one.refused for one in made):
+            raise EmbedderTrouble(f"{series.model} does not answer: its vectors are made when it does")
+        if any(isinstance(one, Failed) for one in made):
+            made = await self._made(tenant, live, series, lenient=True)
+        pairs = [(each, one) for each, one in zip(live, made, strict=True) if isinstance(one, Made)]
+        kept = [Reflected(each.mark, one.entry, one.detail) for each, one in pairs]
+        await self._store.reflect(tenant, series.number, kept)
+
+    async def _made(
+        self, tenant: str, live: Sequence[Pending], series: Series, *, lenient: bool = False
+    ) -> list[Made | Failed]:
+        making = Making(await self.blinder(tenant), self._language, self.embedders.of(series))
+        return await self.aside(lambda: making.make(live, lenient=lenient))
 
     async def _build(self, tenant: str) -> int:
         """Fill the series that is being built a little more; once nothing lacks in it, let it serve."""
@@ -200,82 +204,3 @@ class Indexing:
                 await self.book.removed(tenant, number)
             return max(swept.done, 1)
         return 0
-
-    # -- making entries
-
-    async def _entries(
-        self, tenant: str, live: Sequence[Pending], series: Series, *, lenient: bool = False, replaced: bool = False
-    ) -> list[bytes | None]:
-        """What is kept of each version; None for one whose text the model refuses, unless that is to be `lenient`.
-
-        The model of a series that is being `replaced` may be gone: then words have to do until the new one serves.
-        """
-        blinder = await self.blinder(tenant)
-        found = [_found(each) for each in live]
-        embedder = self.embedders.of(series)
-        vectors: list[Vectors | None] = [None] * len(live)
-        if embedder is not None:
-            model = embedder
-            try:
-                vectors = await self.aside(lambda: _embedded(model, [pieces_of(each) for each in found]))
-            except EmbedderTrouble:
-                if not replaced:
-                    raise
-        strict = embedder is not None and not lenient and not replaced
-        return [
-            None if rows is None and strict else self._entry(each, texts, rows, blinder)
-            for each, texts, rows in zip(live, found, vectors, strict=True)
-        ]
-
-    def _entry(self, each: Pending, texts: Sequence[Passage], rows: Vectors | None, blinder: Blinder) -> bytes:
-        words = [word for passage in texts for word in words_in(passage.text, self._language)]
-        value = {} if each.row.value is None else stored_value(each.row.value)
-        hashed = np.fromiter((blinder.leaf(path, scalar) for path, scalar in leaves(value)), np.uint64)
-        turned = None if rows is None or not len(rows) else blinder.turn(rows)
-        paths = [piece.path for piece in pieces_of(texts)]
-        return content_of(blinder.words(words), hashed, paths, turned)
-
-
-def _found(each: Pending) -> list[Passage]:
-    if each.row.value is None:
-        return []
-    return passages(stored_value(each.row.value), each.row.index_fields)
-
-
-def _embedded(embedder: Embedder, texts: Sequence[Sequence[Passage]]) -> list[Vectors | None]:
-    """The vectors of each version's pieces; None for a version that cannot be embedded, while others can."""
-    flat = [piece.text for pieces in texts for piece in pieces]
-    try:
-        return _parted(embedder.embed(flat, Purpose.PASSAGE) if flat else np.zeros((0, 0), np.float32), texts)
-    except EmbedderTrouble as trouble:
-        if len(texts) == 1:
-            if isinstance(trouble, TextRefused):
-                return [None]
-            raise
-    return _one_by_one(embedder, texts)
-
-
-def _one_by_one(embedder: Embedder, texts: Sequence[Sequence[Passage]]) -> list[Vectors | None]:
-    """Which of them it is that cannot be embedded; if none can, it is not the texts that are to blame."""
-    found: list[Vectors | None] = []
-    trouble: EmbedderTrouble | None = None
-    for pieces in texts:
-        try:
-            found += _embedded(embedder, [pieces])
-        except EmbedderTrouble as problem:
-            trouble = problem
-            found.append(None)
-            if len(found) == _TRIED and not any(each is not None for each in found):
-                raise
-    if trouble is not None and all(each is None for each in found):
-        raise trouble
-    return found
-
-
-_TRIED = 4
-"""After so many failures in a row, and nothing else, it is not the texts that are to blame."""
-
-
-def _parted(vectors: Vectors, texts: Sequence[Sequence[Passage]]) -> list[Vectors | None]:
-    ends = np.cumsum([len(pieces) for pieces in texts])
-    return [vectors[end - len(pieces) : end] for pieces, end in zip(texts, ends, strict=True)]

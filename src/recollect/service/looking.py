@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from recollect.domain.address import Namespace
-from recollect.domain.errors import InvalidQuery
+from recollect.domain.errors import EmbedderTrouble, InvalidQuery
 from recollect.domain.queries import Archived, checked_limit, checked_offset
 from recollect.domain.ranking import Mode
 from recollect.domain.text import flaw_in, shown
@@ -56,7 +57,8 @@ async def look_for(
 ) -> Found:
     """What is found in a scope. Without a `wait`, all is indexed first wherever nobody else would do so."""
     if wait or (wait is None and workings.indexing.inline):
-        await workings.indexing.settle(tenant, math.inf if wait is None else wait)
+        with suppress(EmbedderTrouble):  # what is indexed already can be searched all the same
+            await workings.indexing.settle(tenant, math.inf if wait is None else wait)
     answer = await workings.searching.search(
         Wish(
             tenant,

@@ -131,7 +131,8 @@ class Shelves:
                 opened.take(since, page)
             else:
                 await self._aside(partial(opened.take, since, page))
-            more = page.more
+            # Somebody else may have been first, with less than this page had.
+            more = page.more or opened.shelf.upto < page.upto
 
     def _keep(self, opened: OpenShelf) -> None:
         """Keep it, and let go of those not used for longest; one that is too large by itself is not kept."""

@@ -10,7 +10,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,20 +19,28 @@ from numpy.typing import NDArray
 
 from recollect.domain.address import Namespace
 from recollect.domain.attributes import stored_attributes
+from recollect.domain.blinding import Blinder
 from recollect.domain.errors import EmbedderTrouble, NotAvailable
 from recollect.domain.filters import Filter, matches
+from recollect.domain.instants import Instant
+from recollect.domain.late import closeness
 from recollect.domain.queries import Archived, shows
 from recollect.domain.ranking import (
+    LATE_MOST,
+    LATE_WEIGHT,
+    NEAR_WEIGHT,
     NO_VECTOR,
     RRF_K,
     SEMANTIC_WEIGHT,
     Arms,
     Asked,
+    Candidate,
     Mode,
     allowed,
     arms_of,
+    candidates,
     fused,
-    ranked,
+    looked_at_again,
     reciprocal,
     scaled,
     scaled_words,
@@ -47,8 +55,6 @@ from recollect.service.indexing import Indexing
 from recollect.service.opened import OpenShelf, Shelves
 from recollect.service.series import Series
 
-_POOL = 100
-"""How many of each of several queries' answers are put together."""
 _SMALL = 2_000
 """Up to so many versions are scored at once; more are scored aside."""
 _REMEMBERED = 1_024
@@ -92,7 +98,7 @@ class Searching:
         self._language = language
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="recollect-search")
         self.shelves = Shelves(store, self._aside, most_bytes)
-        self._vectors: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
+        self._encoded: OrderedDict[tuple[str, str], Meant] = OrderedDict()
 
     async def search(self, wish: Wish) -> Answer:
         """What a search finds, as of now."""
@@ -100,18 +106,13 @@ class Searching:
         if lines is None:
             return Answer([], {"mode": wish.mode, "model": None, "searched": 0, "rules": ["nothing is indexed yet"]})
         series = lines.serving
-        vectors, rules = await self._embedded(wish, series)
+        meant, rules = await self._meant(wish, series)
         blinder = await self._indexing.blinder(wish.tenant)
-        asked = [
-            Asked(
-                {} if wish.mode is Mode.SEMANTIC else _weights(blinder.word(w) for w in words_in(q, self._language)),
-                None if vector is None else blinder.turn(vector),
-            )
-            for q, vector in zip(wish.queries, vectors, strict=True)
-        ]
+        asked = [self._asked(wish, query, each, blinder) for query, each in zip(wish.queries, meant, strict=True)]
         opened, narrower = await self.shelves.fresh(wish.tenant, wish.plane, wish.within, series)
         work = _Work(opened, narrower, wish, asked, self._clock())
-        hits = await self._shown(wish, work, small=len(opened.shelf) <= _SMALL)
+        words = [None if each is None or each.tokens is None else blinder.turn(each.tokens) for each in meant]
+        hits = await self._shown(wish, work, words, series)
         explanation = {
             "mode": wish.mode,
             "model": series.model,
@@ -121,49 +122,77 @@ class Searching:
         }
         return Answer(hits, explanation)
 
-    async def _embedded(self, wish: Wish, series: Series) -> tuple[list[NDArray[np.float32] | None], list[str]]:
-        nothing: list[NDArray[np.float32] | None] = [None] * len(wish.queries)
+    def _asked(self, wish: Wish, query: str, meant: Meant | None, blinder: Blinder) -> Asked:
+        words = () if wish.mode is Mode.SEMANTIC else words_in(query, self._language)
+        return Asked(_weights(map(blinder.word, words)), None if meant is None else blinder.turn(meant.vector))
+
+    async def _meant(self, wish: Wish, series: Series) -> tuple[list[Meant | None], list[str]]:
+        """What a model makes of the queries, and what there is to say about it."""
+        nothing: list[Meant | None] = [None] * len(wish.queries)
         if wish.mode is Mode.LEXICAL:
             return nothing, []
         embedder = self._indexing.embedders.of(series)
         if embedder is None:
             if wish.mode is Mode.SEMANTIC:
-                raise NotAvailable("nothing makes vectors here (embedder = none); search with mode=lexical")
-            return nothing, ["found by words alone: there is no embedder"]
+                raise NotAvailable("nothing makes vectors for what is indexed; search with mode=lexical")
+            return nothing, ["found by words alone: nothing makes vectors for what is indexed"]
+        model, known = embedder, self._encoded
         try:
-            unknown = [query for query in dict.fromkeys(wish.queries) if (series.model, query) not in self._vectors]
+            unknown = [query for query in dict.fromkeys(wish.queries) if (series.model, query) not in known]
             if unknown:
-                model = embedder
-                rows = await self._aside(lambda: model.embed(unknown, Purpose.QUERY))
-                for query, row in zip(unknown, rows, strict=True):
-                    self._vectors[series.model, query] = row
-            found: list[NDArray[np.float32] | None] = [self._vectors[series.model, query] for query in wish.queries]
-            while len(self._vectors) > _REMEMBERED:
-                self._vectors.popitem(last=False)
+                encoded = await self._aside(lambda: model.encode(unknown, Purpose.QUERY))
+                tokens = encoded.tokens or [None] * len(unknown)
+                for query, vector, each in zip(unknown, encoded.vectors, tokens, strict=True):
+                    known[series.model, query] = Meant(vector, each)
         except EmbedderTrouble:
             if wish.mode is Mode.SEMANTIC:
                 raise
             return nothing, ["found by words alone: the embedder did not answer"]
+        found: list[Meant | None] = [known[series.model, query] for query in wish.queries]
+        while len(known) > _REMEMBERED:
+            known.popitem(last=False)
         return found, []
 
-    async def _shown(self, wish: Wish, work: _Work, *, small: bool) -> list[Hit]:
+    async def _shown(
+        self, wish: Wish, work: _Work, words: Sequence[NDArray[np.float32] | None], series: Series
+    ) -> list[Hit]:
         """The hits that are still what the index took them for, as many as were asked for if there are as many."""
         wanted = wish.offset + wish.limit
-        most, at = wanted + _SPARE, 0
+        most, at = max(wanted + _SPARE, LATE_MOST), 0
         hits: list[Hit] = []
         while True:
-            rank = partial(work.rank, most)
-            ranking = rank() if small else await self._aside(rank)
+            firsts = work.rank(most) if work.small else await self._aside(partial(work.rank, most))
+            rankings = [await self._again(wish, first, word, series) for first, word in zip(firsts, words, strict=True)]
+            ranking = _together(rankings) if len(rankings) > 1 else [Ranked(each, (0,)) for each in rankings[0]]
             part = ranking[at:]
-            rows = {row.id: row for row in await self._store.rows(wish.tenant, [each.id for each in part])}
+            if len(part) > 2 * wanted:
+                part = part[: 2 * wanted]
+            rows = {row.id: row for row in await self._store.rows(wish.tenant, [each.found.id for each in part])}
             now = self._clock()
             for each in part:
-                row = rows.get(each.id)
-                if row is not None and _may_be_shown(wish, row) and not is_expired(row.expires_at, now):
-                    hits.append(Hit(row, each.score, each.matched, each.explanation if wish.explain else None))
-            if len(hits) >= wanted or len(ranking) < most:
+                row = rows.get(each.found.id)
+                if each.found.score < wish.min_score or row is None or is_expired(row.expires_at, now):
+                    continue
+                if _may_be_shown(wish, row):
+                    hits.append(Hit(row, each.found.score, each.matched, each.found.why if wish.explain else None))
+            at += len(part)
+            if len(hits) >= wanted or (at >= len(ranking) and len(firsts[0]) < most):
                 return hits[wish.offset : wanted]
-            most, at = most * _FURTHER, len(ranking)
+            if at >= len(ranking):
+                most *= _FURTHER
+
+    async def _again(
+        self, wish: Wish, first: Sequence[Candidate], words: NDArray[np.float32] | None, series: Series
+    ) -> Sequence[Candidate]:
+        """A second look at the best that were found by words and meaning together."""
+        if wish.mode is not Mode.HYBRID:
+            return first
+        late = None
+        if words is not None and first:
+            ids = [each.id for each in first[:LATE_MOST]]
+            details = await self._store.details(wish.tenant, series.number, ids)
+            late = closeness(words, [details.get(each) for each in ids])
+        return looked_at_again(first, late, explain=wish.explain)
 
     async def _aside(self, work: Any) -> Any:
         if self._store.direct:
@@ -173,6 +202,22 @@ class Searching:
     def close(self) -> None:
         """End what is under way."""
         self._threads.shutdown(wait=True, cancel_futures=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """What a model makes of a query: a vector, and perhaps one for each of its words."""
+
+    vector: NDArray[np.float32]
+    tokens: NDArray[np.float32] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """What was found, in its place of a ranking, and by which of the queries, counted from 0."""
+
+    found: Candidate
+    matched: tuple[int, ...]
 
 
 def _may_be_shown(wish: Wish, row: Row) -> bool:
@@ -185,57 +230,40 @@ def _may_be_shown(wish: Wish, row: Row) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A version in its place of a ranking."""
-
-    id: bytes
-    score: float
-    matched: tuple[int, ...]
-    """Which of the queries found it, counted from 0."""
-    explanation: dict[str, Any]
-
-
 class _Work:
     """The part of a search that only computes."""
 
-    def __init__(self, opened: OpenShelf, narrower: str | None, wish: Wish, asked: Sequence[Asked], now: Any) -> None:
+    def __init__(
+        self, opened: OpenShelf, narrower: str | None, wish: Wish, asked: Sequence[Asked], now: Instant
+    ) -> None:
         self._opened, self._narrower, self._wish, self._asked, self._now = opened, narrower, wish, asked, now
+        self.small = len(opened.shelf) <= _SMALL
         self.searched = 0
 
-    def rank(self, most: int) -> list[Ranked]:
-        """So many of what was found, best first."""
+    def rank(self, most: int) -> list[list[Candidate]]:
+        """So many of what each query finds, best first."""
         with self._opened.lock:
             shelf, wish = self._opened.shelf, self._wish
             masks = allowed(shelf, self._narrower, wish.archived, self._now, wish.filter)
             self.searched = sum(int(mask.sum()) for mask in masks)
-            several = len(self._asked) > 1
-            deep = max(_POOL, most) if several else most
-            rankings = [self._ranking(arms_of(shelf, asked, masks), deep) for asked in self._asked]
-            together = _together(rankings)[:most] if several else rankings[0]
-            return [each for each in together if each.score >= wish.min_score]
+            return [self._ranking(arms_of(shelf, asked, masks), most) for asked in self._asked]
 
-    def _ranking(self, arms: Arms, most: int) -> list[Ranked]:
-        shelf = self._opened.shelf
+    def _ranking(self, arms: Arms, most: int) -> list[Candidate]:
         scores, found = fused(arms, self._wish.mode)
-        explained = _Explaining(arms) if self._wish.explain else None
-        result = []
-        for place in ranked(shelf, scores, found & arms.allowed, most):
-            segment, slot = shelf.at(place)
-            why = {} if explained is None else explained.of(self._opened, place)
-            result.append(Ranked(segment.ids[slot], float(min(max(scores[place], 0.0), 1.0)), (0,), why))
-        return result
+        why = _Explaining(arms, self._opened).of if self._wish.explain else None
+        return candidates(self._opened.shelf, scores, found & arms.allowed, most, why)
 
 
 class _Explaining:
     """What each arm said, for whoever wants to know."""
 
-    def __init__(self, arms: Arms) -> None:
+    def __init__(self, arms: Arms, opened: OpenShelf) -> None:
         self._arms = arms
+        self._opened = opened
         self._words, self._meaning = scaled_words(arms), scaled(arms.semantic, arms.semantic > NO_VECTOR)
         self._ranks = {name: _ranks(scores) for name, scores in (("l", arms.lexical), ("s", arms.semantic))}
 
-    def of(self, opened: OpenShelf, place: int) -> dict[str, Any]:
+    def of(self, place: int) -> dict[str, Any]:
         """Rank, score and share of each arm that found it."""
         arms, said = self._arms, dict[str, Any]()
         if arms.lexical[place] > 0:
@@ -249,7 +277,7 @@ class _Explaining:
                 "rank": int(self._ranks["s"][place]),
                 "score": round(float(arms.semantic[place]), 6),
                 "scaled": round(float(self._meaning[place]), 6),
-                "field": opened.shelf.path_of(int(arms.best[place])),
+                "field": self._opened.shelf.path_of(int(arms.best[place])),
             }
         return said
 
@@ -260,28 +288,23 @@ def _ranks(scores: NDArray[np.float32]) -> NDArray[np.int64]:
     return ranks
 
 
-def _together(rankings: Sequence[Sequence[Ranked]]) -> list[Ranked]:
+def _together(rankings: Sequence[Sequence[Candidate]]) -> list[Ranked]:
     """Several queries' rankings as one, by reciprocal ranks."""
     scores = reciprocal([[each.id for each in ranking] for ranking in rankings])
-    found: dict[bytes, list[tuple[int, int, Ranked]]] = {}
+    found: dict[bytes, list[tuple[int, int, Candidate]]] = {}
     for number, ranking in enumerate(rankings):
         for rank, each in enumerate(ranking, 1):
             found.setdefault(each.id, []).append((number, rank, each))
     order = sorted(found, key=lambda row_id: (-scores[row_id], min(rank for _, rank, _ in found[row_id]), row_id))
-    return [
-        Ranked(
-            row_id,
-            scores[row_id],
-            tuple(number for number, _, _ in found[row_id]),
-            {
-                "queries": [
-                    {"query": number, "rank": rank, "score": round(each.score, 6), **each.explanation}
-                    for number, rank, each in found[row_id]
-                ]
-            },
-        )
-        for row_id in order
-    ]
+    together = []
+    for row_id in order:
+        said = [
+            {"query": number, "rank": rank, "score": round(each.score, 6), **each.why}
+            for number, rank, each in found[row_id]
+        ]
+        merged = replace(found[row_id][0][2], score=scores[row_id], why={"queries": said})
+        together.append(Ranked(merged, tuple(number for number, _, _ in found[row_id])))
+    return together
 
 
 def _weights(words: Any) -> dict[int, float]:
@@ -295,4 +318,5 @@ def _fusion(wish: Wish) -> dict[str, Any]:
     if wish.mode is not Mode.HYBRID:
         return {"method": wish.mode.value}
     weights = {"semantic": SEMANTIC_WEIGHT, "lexical": round(1 - SEMANTIC_WEIGHT, 6)}
-    return {"method": "weighted sum", "weights": weights} | ({"rrf_k": RRF_K} if len(wish.queries) > 1 else {})
+    said = {"method": "weighted sum", "weights": weights, "late": LATE_WEIGHT, "near": NEAR_WEIGHT}
+    return said | ({"rrf_k": RRF_K} if len(wish.queries) > 1 else {})

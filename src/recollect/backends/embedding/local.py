@@ -1,8 +1,11 @@
-"""The local embedder: e5-small-v2 as an ONNX model with eight-bit weights, run in this process on the CPU.
+"""The local embedder: a small ColBERT as an ONNX model with eight-bit weights, run in this process on the CPU.
 
 Each text is run by itself. The model quantises what flows through it by the largest number in the whole batch, so in
 a batch a text's vector would depend on its neighbours (cosine down to 0.993), and E2 forbids that. Several texts are
-run at once on threads of their own instead, each run on one thread, which is as fast and takes less memory.
+run at once on threads of their own instead, each run on one thread, which takes less memory.
+
+The vector of a text is the mean of those of its words. Those of the words themselves are kept in the few directions in
+which words differ most (`projection.npy`, made by tools/make_projection.py), which loses next to nothing.
 """
 
 from __future__ import annotations
@@ -19,13 +22,14 @@ from typing import Any
 import numpy as np
 
 from recollect.domain.errors import EmbedderTrouble, InvalidSetting, TextRefused
-from recollect.ports.embedder import Embedder, Model, Purpose, Vectors
+from recollect.ports.embedder import Embedder, Encoded, Model, Purpose, Vectors
 
-MODEL_NAME = "e5-small-v2-int8"
+MODEL_NAME = "colbert-small-int8"
 DIMENSION = 384
+LATE_DIMENSION = 64
 MOST_TOKENS = 512
 MOST_THREADS = 4
-HERE = Path(__file__).parent / "data" / "e5-small-v2"
+HERE = Path(__file__).parent / "data" / "colbert-small"
 """Where the model's files lie in the package."""
 
 
@@ -38,19 +42,23 @@ class ModelFile:
     sha256: str
 
 
-WEIGHTS = ModelFile("model.onnx", 33_968_307, "d74a213ce7122581aa2e024601e79e969373e7fe3cd3aa78c4996a5c79d4c5ad")
-TOKENIZER = ModelFile("tokenizer.json", 742_346, "55b68f6407c0aa46551616c08e01f4b4605aef14f36aa1447d548f953ec764d1")
+WEIGHTS = ModelFile("model.onnx", 33_968_307, "4980983628c18e4f0a4c756114abd2d7c097c6ccad9cffc70e77302d21e05df0")
+TOKENIZER = ModelFile("tokenizer.json", 711_661, "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448")
+PROJECTION = Path(__file__).parent / "data" / "projection.npy"
 
 _WHAT_TO_DO = "fetch it with `python tools/fetch_model.py`, set model_dir to where it is, or choose another embedder"
 # The most tokens that one word can become: the tokenizer takes longer words for unknown ones.
 _MOST_IN_A_WORD = 100
 _FIRST_REACH = 4_096
+_MARKS = {Purpose.QUERY: 1, Purpose.PASSAGE: 2}
+"""The tokens that tell the model which of both a text is."""
 
 
 class LocalEmbedder(Embedder):
     """Runs the model. Queries have threads of their own, so they never wait behind a batch of passages."""
 
     model_name = MODEL_NAME
+    late = LATE_DIMENSION
 
     def __init__(self, folder: Path | None = None, *, threads: int = 0, batch: int = 32) -> None:
         """Raises `InvalidSetting` when the model's files are not there, or are others."""
@@ -73,18 +81,30 @@ class LocalEmbedder(Embedder):
 
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
         """A vector for each text; loads the model when it is the first time."""
+        found = [mean_of(states) for states in self._states(texts, purpose)]
+        return np.stack(found) if found else np.empty((0, DIMENSION), np.float32)
+
+    def encode(self, texts: Sequence[str], purpose: Purpose) -> Encoded:
+        """A vector for each text and for each of its words."""
+        states = self._states(texts, purpose)
+        directions = self._load().directions
+        tokens = [unit(each @ directions) for each in states]
+        vectors = [mean_of(each) for each in states]
+        return Encoded(np.stack(vectors) if vectors else np.empty((0, DIMENSION), np.float32), tokens)
+
+    def _states(self, texts: Sequence[str], purpose: Purpose) -> list[Vectors]:
+        """What the model makes of each word of each text."""
         loaded = self._load()
 
-        def vector(place: int) -> Vectors:
-            return loaded.vector(texts[place], purpose, place)
+        def run(place: int) -> Vectors:
+            return loaded.states(texts[place], purpose, place)
 
         try:
-            found = list(self._lanes[purpose].map(vector, range(len(texts))))
+            return list(self._lanes[purpose].map(run, range(len(texts))))
         except (CancelledError, RuntimeError):
             if self._closed:
                 raise EmbedderTrouble("the embedder was closed") from None
             raise
-        return np.stack(found) if found else np.empty((0, DIMENSION), np.float32)
 
     def close(self) -> None:
         """Let the runs under way end, and let go of the model."""
@@ -128,25 +148,24 @@ class _Loaded:
         self._tokenizer.no_truncation()
         # A text that has `[SEP]` in it means those letters, not the token.
         self._tokenizer.encode_special_tokens = True
+        self.directions = np.load(PROJECTION).astype(np.float32)
 
-    def vector(self, text: str, purpose: Purpose, place: int) -> Vectors:
-        """The mean of the tokens' vectors, at unit length."""
+    def states(self, text: str, purpose: Purpose, place: int) -> Vectors:
+        """What the model makes of each word, in its context."""
         try:
             text.encode()
         except UnicodeEncodeError:
             raise TextRefused("the text is not valid Unicode", index=place) from None
-        row = np.array([self._tokens(f"{purpose.value}: {text}")], np.int64)
+        row = np.array([self._tokens(text, _MARKS[purpose])], np.int64)
         given = {"input_ids": row, "attention_mask": np.ones_like(row), "token_type_ids": np.zeros_like(row)}
         try:
-            hidden = self._session.run(["last_hidden_state"], given)[0][0]
+            states: Vectors = self._session.run(["last_hidden_state"], given)[0][0]
         except Exception as problem:
             raise EmbedderTrouble(f"the model could not be run: {type(problem).__name__}") from problem
-        mean = hidden.mean(axis=0, dtype=np.float64)
-        unit: Vectors = (mean / np.linalg.norm(mean)).astype(np.float32)
-        return unit
+        return states
 
-    def _tokens(self, text: str) -> list[int]:
-        """The first tokens of a text, without reading all of a long one.
+    def _tokens(self, text: str, mark: int) -> list[int]:
+        """The first tokens of a text, behind the mark of what it is for, without reading all of a long one.
 
         More is read until there are enough, and as many again as a word can have that was cut in two.
         """
@@ -156,7 +175,22 @@ class _Loaded:
             if reach >= len(text) or len(tokens) >= MOST_TOKENS + _MOST_IN_A_WORD:
                 break
             reach *= 4
-        return tokens if len(tokens) <= MOST_TOKENS else [*tokens[: MOST_TOKENS - 1], tokens[-1]]
+        most = MOST_TOKENS - 1
+        first, *rest = tokens if len(tokens) <= most else [*tokens[: most - 1], tokens[-1]]
+        return [first, mark, *rest]
+
+
+def mean_of(states: Vectors) -> Vectors:
+    """The mean of vectors, at unit length."""
+    mean = states.mean(axis=0, dtype=np.float64)
+    found: Vectors = (mean / np.linalg.norm(mean)).astype(np.float32)
+    return found
+
+
+def unit(vectors: Vectors) -> Vectors:
+    """Each vector at unit length."""
+    found: Vectors = (vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)).astype(np.float32)
+    return found
 
 
 def _cores() -> int:

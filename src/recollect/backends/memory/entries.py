@@ -16,6 +16,7 @@ class Kept:
     change: int
     version: Version
     content: bytes | None
+    detail: bytes | None = None
 
 
 @dataclass(slots=True)
@@ -27,10 +28,10 @@ class Index:
     waiting: dict[bytes, tuple[int, Instant]] = field(default_factory=dict)
     """How often a version was put off, and until when."""
 
-    def keep(self, version: Version, series: int, content: bytes | None) -> None:
+    def keep(self, version: Version, series: int, content: bytes | None, detail: bytes | None = None) -> None:
         """Keep an entry in place of the one there may be."""
         self.changes += 1
-        self.kept[version.id, series] = Kept(self.changes, version, content)
+        self.kept[version.id, series] = Kept(self.changes, version, content, detail)
 
     def drop(self, version: Version) -> None:
         """Drop what is kept of a version, in every series."""

@@ -11,7 +11,7 @@ from recollect.backends.memory.shelf import Tenant
 from recollect.domain.address import Namespace, in_subtree
 from recollect.domain.errors import KeyErased
 from recollect.domain.instants import Instant
-from recollect.domain.planning import Version, entry_field
+from recollect.domain.planning import Version, detail_field, entry_field
 from recollect.domain.reasons import IndexState, Plane
 from recollect.domain.retention import Swept
 from recollect.domain.rows import Row
@@ -98,12 +98,23 @@ class IndexKeeping(Store):
         if version.ended_at is not None or version.pinned_sequence != mark.pinned_sequence:
             return False
         if reflected.entry is not None:
-            field = entry_field(series)
-            sealed = self._sealer.seal(tenant, version.address, version.id, version.revision, field, reflected.entry)
-            stored.index.keep(version, series, sealed)
+            sealed = self._sealed(tenant, version, entry_field(series), reflected.entry)
+            detail = reflected.detail
+            if detail is not None:
+                detail = self._sealed(tenant, version, detail_field(series), detail)
+            stored.index.keep(version, series, sealed, detail)
         version.index_state = IndexState.DONE
         stored.index.waiting.pop(version.id, None)
         return True
+
+    def _sealed(self, tenant: str, version: Version, field: str, plain: bytes) -> bytes:
+        return self._sealer.seal(tenant, version.address, version.id, version.revision, field, plain)
+
+    def _unsealed(self, tenant: str, version: Version, field: str, sealed: bytes) -> bytes | None:
+        try:
+            return self._sealer.open(tenant, version.address, version.id, version.revision, field, sealed)
+        except KeyErased:
+            return None
 
     async def put_off(self, tenant: str, marks: Sequence[Mark], until: Instant) -> None:
         """Let these wait, unless they changed."""
@@ -161,11 +172,7 @@ class IndexKeeping(Store):
     def _entry_of(self, tenant: str, series: int, kept: Kept) -> Entry:
         version, content = kept.version, kept.content
         if content is not None:
-            field = entry_field(series)
-            try:
-                content = self._sealer.open(tenant, version.address, version.id, version.revision, field, content)
-            except KeyErased:
-                content = None
+            content = self._unsealed(tenant, version, entry_field(series), content)
         return Entry(
             version.id,
             version.address.namespace.encoded,
@@ -176,6 +183,19 @@ class IndexKeeping(Store):
             version.policy_attributes,
             content,
         )
+
+    async def details(self, tenant: str, series: int, ids: Sequence[bytes]) -> dict[bytes, bytes]:
+        """The details of entries."""
+        self._check_open()
+        kept = self._tenant(tenant).index.kept
+        found: dict[bytes, bytes] = {}
+        for each in ids:
+            entry = kept.get((each, series))
+            if entry is not None and entry.detail is not None:
+                detail = self._unsealed(tenant, entry.version, detail_field(series), entry.detail)
+                if detail is not None:
+                    found[each] = detail
+        return found
 
     async def lacking(
         self, tenant: str, series: int, *, after: int = 0, limit: int = 100

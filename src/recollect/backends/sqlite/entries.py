@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import apsw
@@ -14,7 +15,7 @@ from recollect.backends.sqlite.writer import Group
 from recollect.domain.address import Address, Namespace, decode_namespace
 from recollect.domain.errors import KeyErased
 from recollect.domain.instants import Instant
-from recollect.domain.planning import entry_field
+from recollect.domain.planning import detail_field, entry_field
 from recollect.domain.reasons import Plane
 from recollect.domain.retention import Swept
 from recollect.domain.rows import Row
@@ -26,7 +27,9 @@ SELECT n, plane, namespace, key, revision FROM versions
 WHERE tenant = ? AND id = ? AND ended_at IS NULL AND index_state <> 'unwanted' AND pinned_sequence IS ?
 """
 _ENDED = "SELECT n FROM versions WHERE tenant = ? AND id = ? AND ended_at IS NOT NULL AND index_state = 'pending'"
-_KEEP = "INSERT OR REPLACE INTO entries (n, series, tenant, plane, namespace, content) VALUES (?, ?, ?, ?, ?, ?)"
+_KEEP = """
+INSERT OR REPLACE INTO entries (n, series, tenant, plane, namespace, content, detail) VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
 _DROP = """
 INSERT OR REPLACE INTO entries (n, series, tenant, plane, namespace, content)
 SELECT n, series, tenant, plane, namespace, NULL FROM entries WHERE n = ? AND content IS NOT NULL
@@ -58,6 +61,12 @@ _BY_IDS = f"""
 SELECT at.key, {", ".join(f"v.{name.strip()}" for name in COLUMNS.split(","))} FROM json_each(?) at
 CROSS JOIN versions v INDEXED BY versions_id ON v.id = unhex(at.value) WHERE v.tenant = ? ORDER BY at.key
 """
+_DETAILS = """
+SELECT v.plane, e.namespace, v.key, v.id, v.revision, e.detail FROM json_each(?) at
+CROSS JOIN versions v INDEXED BY versions_id ON v.id = unhex(at.value)
+CROSS JOIN entries e INDEXED BY entries_version ON e.n = v.n AND e.series = ?
+WHERE v.tenant = ? AND e.detail IS NOT NULL
+"""
 _FIGURES = """
 SELECT (SELECT count(*) FROM entries WHERE tenant = ?1 AND series = ?2 AND content IS NOT NULL),
     (SELECT count(*) FROM versions INDEXED BY versions_unindexed WHERE tenant = ?1 AND index_state = 'pending'),
@@ -86,7 +95,10 @@ def _reflect(db: apsw.Connection, tenant: str, series: int, reflected: Reflected
     if reflected.entry is not None:
         address = Address(Plane(plane), decode_namespace(encoded), key)
         sealed = sealer.seal(tenant, address, mark.id, revision, entry_field(series), reflected.entry)
-        db.execute(_KEEP, (n, series, tenant, plane, encoded, sealed))
+        detail = reflected.detail
+        if detail is not None:
+            detail = sealer.seal(tenant, address, mark.id, revision, detail_field(series), detail)
+        db.execute(_KEEP, (n, series, tenant, plane, encoded, sealed, detail))
     db.execute(_MARK, (n,))
     return True
 
@@ -169,6 +181,16 @@ def rows(db: apsw.Connection, reader: Reader, tenant: str, ids: Sequence[bytes])
     """Versions by their ids."""
     asked = msgspec.json.encode([each.hex() for each in ids]).decode()
     return [reader.row(tenant, row) for _, *row in db.execute(_BY_IDS, (asked, tenant))]
+
+
+def details(db: apsw.Connection, sealer: Sealer, tenant: str, series: int, ids: Sequence[bytes]) -> dict[bytes, bytes]:
+    """What entries have beside their contents."""
+    asked, field, found = msgspec.json.encode([each.hex() for each in ids]).decode(), detail_field(series), {}
+    for plane, encoded, key, row_id, revision, detail in db.execute(_DETAILS, (asked, series, tenant)):
+        address = Address(Plane(plane), decode_namespace(encoded), key)
+        with suppress(KeyErased):
+            found[row_id] = sealer.open(tenant, address, row_id, revision, field, detail)
+    return found
 
 
 def figures(db: apsw.Connection, tenant: str, series: int) -> IndexFigures:

@@ -125,7 +125,8 @@ CREATE TABLE entries (
     tenant    TEXT NOT NULL,
     plane     TEXT NOT NULL,
     namespace TEXT NOT NULL,
-    content   BLOB
+    content   BLOB,
+    detail    BLOB
 ) STRICT;
 CREATE UNIQUE INDEX entries_version ON entries (n, series);
 CREATE INDEX entries_scope ON entries (tenant, series, plane, namespace, n);

@@ -228,6 +228,10 @@ class SqliteStore(Store):
         """What was kept or dropped in a scope since."""
         return await self._read(entries.entry_changes, self._sealer, tenant, plane, within, series, since, limit)
 
+    async def details(self, tenant: str, series: int, ids: Sequence[bytes]) -> dict[bytes, bytes]:
+        """The details of entries."""
+        return await self._read(entries.details, self._sealer, tenant, series, ids)
+
     async def lacking(
         self, tenant: str, series: int, *, after: int = 0, limit: int = 100
     ) -> tuple[Sequence[Pending], int]:

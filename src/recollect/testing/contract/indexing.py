@@ -169,6 +169,26 @@ async def entries_come_back_exactly_and_only_where_they_belong(trial: Trial) -> 
         assert (await again.entries(TENANT, Plane.RECORD, ROOT, ONE)).entries == []
 
 
+@clause("S53")
+async def details_come_by_id_and_end_with_their_entries(trial: Trial) -> None:
+    store = trial.store
+    ids = []
+    for key in "abc":
+        outcome = await write_one(store, put(at("user", "ann", key=key), index=True))
+        assert outcome.id is not None
+        detail = None if key == "c" else key.encode() * 3
+        await store.reflect(TENANT, ONE, [Reflected(Mark(outcome.id, live=True), b"e", detail)])
+        ids.append(outcome.id)
+    theirs = await store.details(OTHER, ONE, ids)
+    assert theirs == await store.details(TENANT, TWO, ids) == {}
+    assert await store.details(TENANT, ONE, [*ids, bytes(16)]) == {ids[0]: b"aaa", ids[1]: b"bbb"}
+    await delete(store, at("user", "ann", key="a"))
+    await store.reflect(TENANT, ONE, [Reflected(each.mark, None) for each in await store.pending(TENANT)])
+    assert await store.details(TENANT, ONE, ids) == {ids[1]: b"bbb"}
+    await store.erase(Erasure(b"i" * 16, TENANT, "user:ann", namespace(("user", "ann"))))
+    assert await store.details(TENANT, ONE, ids) == {}
+
+
 @clause("S54")
 async def reading_entries_finds_those_in_scope_and_no_others(trial: Trial) -> None:
     store = trial.store

@@ -1,0 +1,1 @@
+"""How well searches find what answers a question: two public benchmarks, through the public API."""
