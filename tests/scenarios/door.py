@@ -37,8 +37,10 @@ class Door(Protocol):
         attributes: Mapping[str, Any] | None = None,
         ttl: float | None = None,
         expires_at: datetime | None = None,
+        index_fields: Sequence[str] | None = None,
         expected_revision: int | None = None,
         idempotency_key: str | None = None,
+        wait: str | None = None,
     ) -> Plain: ...
 
     def archive(
@@ -60,7 +62,9 @@ class Door(Protocol):
         idempotency_key: str | None = None,
     ) -> Plain: ...
 
-    def batch(self, operations: Iterable[Plain], *, idempotency_key: str | None = None) -> list[Plain]: ...
+    def batch(
+        self, operations: Iterable[Plain], *, idempotency_key: str | None = None, wait: str | None = None
+    ) -> list[Plain]: ...
 
     def get(
         self, namespace: Sequence[str], key: str, *, as_of: datetime | None = None, archived: str = "exclude"
@@ -73,7 +77,11 @@ class Door(Protocol):
         namespace_prefix: Sequence[str] = (),
         *,
         filter: Mapping[str, Any] | None = None,  # noqa: A002 - the word of the API
-        query: str | None = None,
+        query: str | Sequence[str] | None = None,
+        mode: str = "hybrid",
+        min_score: float | None = None,
+        explain: bool = False,
+        wait: float | None = None,
         order: str = "newest",
         limit: int = 10,
         offset: int = 0,
@@ -193,6 +201,28 @@ def plain(thing: Any, names: Sequence[str]) -> Plain:
     """These fields of an answer, whether it has them as attributes or as members, with plain types."""
     read = thing.get if isinstance(thing, Mapping) else lambda name: getattr(thing, name)
     return {name: _plain(read(name), name) for name in names}
+
+
+def confirmed(done: Any, names: Sequence[str]) -> Plain:
+    """The confirmation of a write; whether it is indexed only where that was waited for."""
+    return plain(done, names) | _if_told(done, "indexed")
+
+
+def found(page: Any, query: str | Sequence[str] | None = None) -> Plain:
+    """A page of a search, with what only some searches tell."""
+    told = [_found(item, query) for item in (page["items"] if isinstance(page, Mapping) else page.items)]
+    return {"items": told} | plain(page, ("cursor",)) | _if_told(page, "explanation")
+
+
+def _found(item: Any, query: str | Sequence[str] | None) -> Plain:
+    told = plain(item, (*ITEM, "score")) | _if_told(item, "explanation")
+    assert (told["score"] is None) is (query is None)
+    return told if query is None or isinstance(query, str) else told | plain(item, ("matched_queries",))
+
+
+def _if_told(thing: Any, name: str) -> Plain:
+    said = thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name)
+    return {} if said is None else {name: said}
 
 
 def _plain(value: Any, name: str) -> Any:

@@ -143,12 +143,6 @@ def limits(cast: Cast) -> None:
             cast.alice.search(ALICE, offset=offset)
 
 
-@scene("search by meaning is refused until it is offered")
-def query_not_available(cast: Cast) -> None:
-    with refused("not_available"):
-        cast.alice.search(ALICE, query="whitespace-sensitive syntax")
-
-
 @scene("list the namespaces that have memories")
 def namespaces(cast: Cast) -> None:
     cast.alice.put((*ALICE, "mem"), "k1", {})

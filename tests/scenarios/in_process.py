@@ -11,7 +11,21 @@ from typing import Any
 from uuid import UUID
 
 from tests.scenarios import told
-from tests.scenarios.door import CALLER, DELETED, EVENT, ITEM, VERSION, WRITTEN, Door, Person, Plain, Refused, plain
+from tests.scenarios.door import (
+    CALLER,
+    DELETED,
+    EVENT,
+    ITEM,
+    VERSION,
+    WRITTEN,
+    Door,
+    Person,
+    Plain,
+    Refused,
+    confirmed,
+    found,
+    plain,
+)
 
 import recollect
 import recollect_client
@@ -21,7 +35,7 @@ from recollect.domain.instants import Instant
 from recollect.testing.doubles import START
 from recollect.testing.servers import Server
 
-SETTINGS = Settings(filterable_attributes=("lang",))
+SETTINGS = Settings(filterable_attributes=("lang",), embedder="hashing")
 ERRORS = (recollect.RecollectError, recollect_client.RecollectError)
 Awaited = Callable[[Any], Any]
 
@@ -49,7 +63,7 @@ class Library:
             raise Refused(problem.code) from problem
 
     def put(self, *given: Any, **named: Any) -> Plain:
-        return plain(self._ask("put", *given, **named), WRITTEN)
+        return confirmed(self._ask("put", *given, **named), WRITTEN)
 
     def archive(self, *given: Any, **named: Any) -> Plain:
         return plain(self._ask("archive", *given, **named), WRITTEN)
@@ -61,7 +75,7 @@ class Library:
         steps = [self._step(**each) for each in operations]
         done = self._ask("batch", steps, **named)
         shapes = [WRITTEN if isinstance(step, self._put) else DELETED for step in steps]
-        return [plain(each, shape) for each, shape in zip(done, shapes, strict=True)]
+        return [confirmed(each, shape) for each, shape in zip(done, shapes, strict=True)]
 
     def _step(self, op: str, **fields: Any) -> Any:
         return self._put(**fields) if op == "put" else self._delete(**fields)
@@ -73,8 +87,7 @@ class Library:
         return plain(_there(self._ask("get_by_id", UUID(item_id))), VERSION)
 
     def search(self, *given: Any, **named: Any) -> Plain:
-        found = self._ask("search", *given, **named)
-        return {"items": [plain(item, ITEM) for item in found], "cursor": found.cursor}
+        return found(self._ask("search", *given, **named), named.get("query"))
 
     def list_namespaces(self, **named: Any) -> list[list[str]]:
         return [list(each) for each in self._ask("list_namespaces", **named)]
@@ -128,10 +141,10 @@ class Library:
         return told.tuned(self._ask("change_settings", settings))
 
 
-def _there(found: Any) -> Any:
-    if found is None:
+def _there(item: Any) -> Any:
+    if item is None:
         raise Refused("not_found")
-    return found
+    return item
 
 
 class TickingClock:

@@ -11,7 +11,21 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from tests.scenarios import told
-from tests.scenarios.door import CALLER, DELETED, EVENT, ITEM, VERSION, WRITTEN, Door, Person, Plain, Refused, plain
+from tests.scenarios.door import (
+    CALLER,
+    DELETED,
+    EVENT,
+    ITEM,
+    VERSION,
+    WRITTEN,
+    Door,
+    Person,
+    Plain,
+    Refused,
+    confirmed,
+    found,
+    plain,
+)
 from tests.scenarios.in_process import key_for
 
 from recollect.testing.servers import Server
@@ -62,7 +76,7 @@ class Http:
         done, replayed = self._send("PUT", "/v1/memories", body, idempotency_key)
         assert done["namespace"] == list(namespace)
         assert done["key"] == key
-        return plain(done | {"replayed": replayed}, WRITTEN)
+        return confirmed(done | {"replayed": replayed}, WRITTEN)
 
     def archive(
         self,
@@ -92,12 +106,15 @@ class Http:
         path = f"/v1/memories?{urlencode(pairs, quote_via=quote)}"
         return {"replayed": self._send("DELETE", path, None, idempotency_key)[1]}
 
-    def batch(self, operations: Iterable[Plain], *, idempotency_key: str | None = None) -> list[Plain]:
+    def batch(
+        self, operations: Iterable[Plain], *, idempotency_key: str | None = None, wait: str | None = None
+    ) -> list[Plain]:
         steps = [_step(**each) for each in operations]
-        done, replayed = self._send("POST", "/v1/memories/batch", {"operations": steps}, idempotency_key)
+        body = {"operations": steps, "wait": wait}
+        done, replayed = self._send("POST", "/v1/memories/batch", body, idempotency_key)
         shapes = [WRITTEN if step["op"] == "put" else DELETED for step in steps]
         told = [each | {"replayed": replayed} for each in done["results"]]
-        return [plain(each, shape) for each, shape in zip(told, shapes, strict=True)]
+        return [confirmed(each, shape) for each, shape in zip(told, shapes, strict=True)]
 
     def get(self, namespace: Sequence[str], key: str, **named: Any) -> Plain:
         return plain(self._read("/v1/memories", [*_address(namespace, key), *named.items()]), ITEM)
@@ -108,20 +125,19 @@ class Http:
     def search(self, namespace_prefix: Sequence[str] = (), **named: Any) -> Plain:
         body = {name: _text(value) if isinstance(value, datetime) else value for name, value in named.items()}
         body |= {} if self._as_user is None else {"as_user_id": self._as_user}
-        found = self._send("POST", "/v1/memories/search", {"namespace_prefix": list(namespace_prefix)} | body)[0]
-        assert all(item["score"] is None for item in found["items"])
-        return {"items": [plain(item, ITEM) for item in found["items"]], "cursor": found["cursor"]}
+        page = self._send("POST", "/v1/memories/search", {"namespace_prefix": list(namespace_prefix)} | body)[0]
+        return found(page, named.get("query"))
 
     def list_namespaces(
         self, *, prefix: Sequence[str] = (), suffix: Sequence[str] = (), **named: Any
     ) -> list[list[str]]:
         query = [*(("prefix", each) for each in prefix), *(("suffix", each) for each in suffix), *named.items()]
-        found: list[list[str]] = self._read("/v1/memories/namespaces", query)["namespaces"]
-        return found
+        listed: list[list[str]] = self._read("/v1/memories/namespaces", query)["namespaces"]
+        return listed
 
     def history(self, namespace: Sequence[str], key: str, **named: Any) -> list[Plain]:
-        found = self._read("/v1/memories/history", [*_address(namespace, key), *named.items()])
-        return [plain(each, VERSION) for each in found["versions"]]
+        kept = self._read("/v1/memories/history", [*_address(namespace, key), *named.items()])
+        return [plain(each, VERSION) for each in kept["versions"]]
 
     def events(
         self,
@@ -194,8 +210,11 @@ def _put(
     attributes: Mapping[str, Any] | None = None,
     expires_at: datetime | None = None,
     expected_revision: int | None = None,
+    index_fields: Sequence[str] | None = None,
+    wait: str | None = None,
 ) -> Plain:
-    fields: Plain = {"attributes": attributes, "ttl_seconds": ttl, "expected_revision": expected_revision}
+    fields: Plain = {"wait": wait, "index_fields": False if index_fields == [] else index_fields}
+    fields |= {"attributes": attributes, "ttl_seconds": ttl, "expected_revision": expected_revision}
     fields["expires_at"] = None if expires_at is None else _text(expires_at)
     given = {name: each for name, each in fields.items() if each is not None}
     return {"namespace": list(namespace), "key": key, "value": value} | given

@@ -28,6 +28,8 @@ class Ids(dict[Any, str]):
             return [self.alike(each, name) for each in told]
         if isinstance(told, datetime):
             return self.setdefault(told, f"moment {len(self) + 1}")
+        if isinstance(told, float):
+            return round(told, 4)  # vectors are turned by a key of the tenant, and rounded after that
         if name == "id" and isinstance(told, str):
             return self.setdefault(told, f"id {len(self) + 1}")
         return told

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.scenarios import finding, governing, permitting, telling, writing
+from tests.scenarios import asking, finding, governing, permitting, telling, writing
 from tests.scenarios.door import Door, House, Person, Plain
 from tests.scenarios.in_process import InProcess, Sdk
 from tests.scenarios.over_http import OverHttp
@@ -17,7 +17,7 @@ from tests.scenarios.typed import NOT_OFFERED, UNTOLD, AtTheKeyboard
 
 from recollect.testing.servers import Server, running
 
-CHAPTERS = (writing, finding, telling, permitting, governing)
+CHAPTERS = (writing, finding, asking, telling, permitting, governing)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_a_scenario_goes_alike_at_every_door(scene: Scene, house: tuple[str, Hou
 
 def test_only_what_cannot_be_typed_is_left_out() -> None:
     assert {need for scene in SCENES for need in scene.needs} == NOT_OFFERED
-    assert sum(bool(scene.needs & NOT_OFFERED) for scene in SCENES) <= 6
+    assert sum(bool(scene.needs & NOT_OFFERED) for scene in SCENES) <= 7
 
 
 def test_the_list_is_long_and_says_each_thing_once() -> None:
@@ -123,6 +123,12 @@ PLANTED: list[tuple[str, Callable[[Any], Any], Callable[[Any], None]]] = [
     ("explain_policy", lambda found: found | {"clauses": found["clauses"][:-1]}, governing.explained),
     ("simulate_policy", lambda found: found | {"tried": found["tried"] + 1}, governing.simulated),
     ("list_audit", lambda page: page | {"entries": page["entries"][:1]}, governing.audit_pages),
+    ("search", lambda page: page | {"items": [item | {"score": 0.5} for item in page["items"]]}, asking.by_words),
+    ("search", lambda page: page | {"items": page["items"][::-1]}, asking.several),
+    ("search", lambda page: page | {"explanation": {}}, asking.explained_search),
+    ("put", lambda done: done | {"indexed": False}, asking.read_your_writes),
+    ("batch", lambda done: done[::-1], asking.batch_waits),
+    ("index_status", lambda status: status | {"model": "another"}, asking.index_keepers),
     ("trigger_index", lambda status: status | {"pending": status["pending"] + 1}, governing.extracted_anew),
     ("change_settings", lambda tuned: tuned | {"changed": []}, governing.settings),
 ]

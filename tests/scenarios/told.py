@@ -15,6 +15,8 @@ ASKED = ("action", "namespace", "key")
 WHO = ("user_id", "client_id", "roles")
 ENTRY = ("id", "action", "by", "at", "justification")
 EXTRACTION = ("running", "done", "total", "changed", "failed", "started_at", "finished_at")
+INDEX = ("pending", "failed", "indexed", "model")
+REBUILDING = ("model", "done", "total", "started_at")
 OWN_TO_A_RUN = ("now_ns", "tenant")
 """What a policy is told that differs from door to door."""
 
@@ -88,7 +90,11 @@ def _entry(found: Any) -> Plain:
 
 
 def index(found: Any) -> Plain:
-    return {"pending": part(found, "pending"), "extraction": plain(part(found, "extraction"), EXTRACTION)}
+    rebuilding = part(found, "rebuilding")
+    return plain(found, INDEX) | {
+        "rebuilding": None if rebuilding is None else plain(rebuilding, REBUILDING),
+        "extraction": plain(part(found, "extraction"), EXTRACTION),
+    }
 
 
 def tuned(found: Any) -> Plain:

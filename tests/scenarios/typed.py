@@ -13,7 +13,20 @@ from typing import Any
 from urllib.parse import quote
 
 from tests.scenarios import told
-from tests.scenarios.door import CALLER, EVENT, ITEM, VERSION, WRITTEN, Door, Person, Plain, Refused, plain
+from tests.scenarios.door import (
+    CALLER,
+    EVENT,
+    ITEM,
+    VERSION,
+    WRITTEN,
+    Door,
+    Person,
+    Plain,
+    Refused,
+    confirmed,
+    found,
+    plain,
+)
 from tests.scenarios.in_process import key_for
 from typer.testing import CliRunner
 
@@ -49,8 +62,18 @@ class Typed:
             raise Refused(envelope["code"])
         return json.loads(result.stdout)
 
-    def put(self, namespace: Sequence[str], key: str, value: Any, **named: Any) -> Plain:
-        return plain(self._run("put", _place(namespace), key, json.dumps(value), **named), WRITTEN)
+    def put(
+        self,
+        namespace: Sequence[str],
+        key: str,
+        value: Any,
+        *,
+        index_fields: Sequence[str] | None = None,
+        wait: str | None = None,
+        **named: Any,
+    ) -> Plain:
+        named |= {"index": index_fields or None, "no_index": index_fields == [], "wait": wait is not None}
+        return confirmed(self._run("put", _place(namespace), key, json.dumps(value), **named), WRITTEN)
 
     def archive(self, namespace: Sequence[str], key: str, *, archived: bool = True, **named: Any) -> Plain:
         done = self._run("archive" if archived else "unarchive", _place(namespace), key, **named)
@@ -60,7 +83,9 @@ class Typed:
     def delete(self, namespace: Sequence[str], key: str, **named: Any) -> Plain:
         return plain(self._run("rm", _place(namespace), key, **named), ("replayed",))
 
-    def batch(self, operations: Iterable[Plain], *, idempotency_key: str | None = None) -> list[Plain]:
+    def batch(
+        self, operations: Iterable[Plain], *, idempotency_key: str | None = None, wait: str | None = None
+    ) -> list[Plain]:
         raise NotImplementedError
 
     def get(self, namespace: Sequence[str], key: str, **named: Any) -> Plain:
@@ -70,8 +95,7 @@ class Typed:
         return plain(self._run("get", id=item_id), VERSION)
 
     def search(self, namespace_prefix: Sequence[str] = (), **named: Any) -> Plain:
-        found = self._run("search", *_scope(namespace_prefix), **named)
-        return {"items": [plain(item, ITEM) for item in found["items"]], "cursor": found["cursor"]}
+        return found(self._run("search", *_scope(namespace_prefix), **named), named.get("query"))
 
     def list_namespaces(
         self, *, prefix: Sequence[str] = (), suffix: Sequence[str] = (), **named: Any
