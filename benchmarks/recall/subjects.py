@@ -103,22 +103,18 @@ class LangGraphStore:
     name = "LangGraph InMemoryStore, same model"
 
     def __init__(self, turns: Sequence[Turn], embedder: Embedder) -> None:
+        self._purpose = Purpose.PASSAGE  # it does not tell queries from passages itself
+
         def embed(texts: Sequence[str]) -> list[list[float]]:
-            # It does not tell queries from passages; one text at a time is a query in all that follows.
-            purpose = Purpose.QUERY if len(texts) == 1 else Purpose.PASSAGE
-            rows: list[list[float]] = embedder.embed(list(texts), purpose).tolist()
+            rows: list[list[float]] = embedder.embed(list(texts), self._purpose).tolist()
             return rows
 
         index: Any = {"dims": embedder.model().dimension, "embed": embed, "fields": ["text"]}
         self._store = InMemoryStore(index=index)
-        from langgraph.store.base import PutOp as Put
-
-        for start in range(0, len(turns), _BATCH):
-            part = [
-                Put(("turns", turn.session), turn.id, {"text": f"{turn.speaker}: {turn.text}", "date": turn.date})
-                for turn in turns[start : start + _BATCH]
-            ]
-            self._store.batch(part if len(part) > 1 else [*part, *part])
+        for turn in turns:  # one by one: a batch in which two texts are equal fails
+            value = {"text": f"{turn.speaker}: {turn.text}", "date": turn.date}
+            self._store.put(("turns", turn.session), turn.id, value)
+        self._purpose = Purpose.QUERY
 
     def ask(self, question: str) -> Ranking:
         """The closest by the model."""
