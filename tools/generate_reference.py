@@ -27,23 +27,29 @@ from recollect.domain import (
     bundles,
     callers,
     commits,
+    contents,
     filters,
+    indexable,
+    late,
+    passages,
     queries,
+    ranking,
     reasons,
     retention,
     values,
     verification,
+    words,
 )
 from recollect.domain.errors import RecollectError, all_errors
-from recollect.ports import credentials, keys, policy, store
-from recollect.service import audit, identity, policies, reading, transfer, tuning, views
+from recollect.ports import credentials, embedder, keys, policy, store
+from recollect.service import audit, identity, looking, policies, reading, transfer, tuning, views
 from recollect.service.administration import Administration
 from recollect.surfaces.rest import connections, exchange
 from recollect.wire import requests
 
 ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "docs/reference"
-_CLAUSE = re.compile(r"([SKPC]\d+)\s+(.*)")
+_CLAUSE = re.compile(r"([SKPCE]\d+)\s+(.*)")
 _GOES_ON = re.compile(r"\n {2,}")
 _MIB = 1 << 20
 MEASURED = ROOT / "tests/policies/conformance.json"
@@ -56,6 +62,8 @@ class Limit:
     module: ModuleType
     name: str
     what: str
+    cut: bool = False
+    """True when what goes beyond it is not refused, but merely not found by queries."""
 
     @property
     def value(self) -> str:
@@ -85,7 +93,12 @@ LIMITS = (
     Limit(commits, "MAX_ACTOR", "Characters of an actor."),
     Limit(queries, "MAX_LIMIT", "The largest `limit` of a read, and `batch` of a sweep."),
     Limit(queries, "MAX_OFFSET", "The largest `offset` of a read; continue with a cursor instead."),
-    Limit(reading, "MAX_WAIT_SECONDS", "Seconds that `events` may be asked to wait."),
+    Limit(looking, "MAX_QUERY", "Characters of a query."),
+    Limit(looking, "MAX_QUERIES", "Queries of one search."),
+    Limit(
+        looking, "MAX_RANKED", "How far down a ranking goes: `offset` and `limit` of a search with a query together."
+    ),
+    Limit(reading, "MAX_WAIT_SECONDS", "Seconds that `events`, a search or a write may be asked to wait."),
     Limit(requests, "MAX_SEARCH", "The largest `limit` of a search over REST."),
     Limit(requests, "MAX_EVENTS", "The largest `limit` of a page of events over REST."),
     Limit(requests, "MAX_PARAMETERS", "Parameters of a URL."),
@@ -106,6 +119,13 @@ LIMITS = (
     Limit(pool, "MEMORY_BYTES", "Bytes of memory that evaluating a policy may take."),
     Limit(audit, "MAX_JUSTIFICATION", "Characters of a justification."),
     Limit(envelope, "ROTATE_AT", "Values sealed by one data key before a new one takes over."),
+    Limit(indexable, "MAX_PASSAGES", "Texts of one value.", cut=True),
+    Limit(indexable, "MAX_LEAVES", "Texts, numbers and truths of one value.", cut=True),
+    Limit(words, "MAX_WORDS", "Words of one text.", cut=True),
+    Limit(words, "MAX_WORD", "Characters of a word.", cut=True),
+    Limit(contents, "MAX_COUNT", "Times that one word counts.", cut=True),
+    Limit(passages, "MAX_PIECES", "Pieces of one value that get a vector, each of up to 1,200 characters.", cut=True),
+    Limit(late, "MAX_TOKENS", "Words of one value that get a vector of their own.", cut=True),
 )
 
 
@@ -196,6 +216,7 @@ def reason_sets() -> list[type[StrEnum]]:
         retention.Pass,
         queries.Order,
         queries.Archived,
+        ranking.Mode,
         audit.Audited,
         policy.Verdict,
     ]
@@ -214,7 +235,8 @@ def _reasons() -> str:
         "Reasons",
         'Every "why" and "which" is one of a closed set of codes. Codes are added, never renamed. '
         'All of these are text: `EventKind.ADD == "add"`.',
-        "Of the planes, this release writes `item`, `token`, `transfer`, `policy`, `audit`, `decision` and `setting`.",
+        "Of the planes, this release writes `item`, `token`, `transfer`, `policy`, `audit`, `decision`, `setting` "
+        "and `index`.",
         *parts,
     )
 
@@ -259,12 +281,18 @@ def _fenced(said: str) -> str:
 
 
 def _limits() -> str:
-    rows = [(each.what, each.value, f"`{each.module.__name__}.{each.name}`") for each in LIMITS]
+    def rows(*, cut: bool) -> list[tuple[str, str, str]]:
+        shown = [each for each in LIMITS if each.cut is cut]
+        return [(each.what, each.value, f"`{each.module.__name__}.{each.name}`") for each in shown]
+
     return _page(
         "Limits",
         "What goes beyond a limit is refused with an error that names the limit. Nothing is cut off silently.",
-        _table(("what", "limit", "constant"), rows),
+        _table(("what", "limit", "constant"), rows(cut=False)),
         "Times lie in the years 1970 to 9999. A time to live is above 0 and at most 1e12 seconds.",
+        "## What queries find of a value\n\n"
+        "What lies beyond these is stored and read as it is, but a query does not find it.",
+        _table(("what", "limit", "constant"), rows(cut=True)),
     )
 
 
@@ -316,6 +344,7 @@ def _clauses() -> str:
         ("The keys", keys),
         ("The policy", policy),
         ("The credentials", credentials),
+        ("The embedder", embedder),
     ):
         lines = _promises(module).splitlines()
         parts.append(f"## {title}\n\n{lines[0]}")
@@ -382,6 +411,7 @@ _OF_POLICIES = (
     audit.AuditEntry,
     views.IndexStatus,
     views.Extraction,
+    views.Rebuilding,
     tuning.Tuned,
 )
 _TOLD = ("Item", "Written", "Found", "PutOp", "DeleteOp", "Events", "MemoryEvent", "ErasureReceipt")

@@ -12,7 +12,7 @@ from tools import generate_access, generate_reference
 import recollect
 from recollect.domain.errors import all_errors
 from recollect.domain.filters import Operator
-from recollect.ports import credentials, keys, policy, store
+from recollect.ports import credentials, embedder, keys, policy, store
 from recollect.sync import MemoriesSync
 
 PAGES = generate_reference.pages()
@@ -72,7 +72,7 @@ def test_every_operator_is_told() -> None:
 
 
 def test_every_clause_is_told_and_none_is_skipped() -> None:
-    for letter, module in (("S", store), ("K", keys), ("P", policy), ("C", credentials)):
+    for letter, module in (("S", store), ("K", keys), ("P", policy), ("C", credentials), ("E", embedder)):
         clauses = generate_reference.clauses_of(module)
         assert [number for number, _ in clauses] == [f"{letter}{n}" for n in range(1, len(clauses) + 1)]
         for number, promise in clauses:
