@@ -31,14 +31,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, required=True, help="the folder with locomo*.json and longmemeval*.json")
     parser.add_argument("--cache", type=Path, help="a file that remembers what the model made, for the next run")
     parser.add_argument("--most", type=int, help="so many conversations of each benchmark")
-    parser.add_argument("--half", choices=("even", "odd"), help="only every other conversation, to tune on the rest")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every N-th conversation")
+    parser.add_argument("--first", type=int, default=0, metavar="K", help="of these, beginning with the K-th, from 0")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where the JSON is left")
     asked = parser.parse_args(arguments)
     began, found = monotonic(), Asked()
     with tempfile.TemporaryDirectory(prefix="recollect-recall-") as made:
         machine = machine_facts(Path(made))
         for number, conversation in enumerate(conversations(asked.data, asked.most)):
-            if asked.half and (number % 2 == 0) != (asked.half == "even"):
+            if number % asked.every != asked.first:
                 continue
             with opened(Path(made) / str(number), asked.cache) as memories:
                 store(memories, conversation)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from recollect.domain.filters import same
+
+Scalar = str | int | float | bool | None
 MAX_PASSAGES = 256
 """Texts of one value that are looked at; what comes after them is not found by its words."""
 MAX_LEAVES = 1_024
@@ -88,6 +91,15 @@ def leaves(value: dict[str, Any]) -> list[tuple[str, Any]]:
         else:
             found.append((place, part))
     return found
+
+
+def has_leaves(value: dict[str, Any], wanted: Mapping[str, Scalar]) -> bool:
+    """True when a value has all of these leaves, without any conversion of types."""
+    found = leaves(value)
+    return all(
+        any(place == path and (leaf is None if scalar is None else same(leaf, scalar)) for place, leaf in found)
+        for path, scalar in wanted.items()
+    )
 
 
 def _texts(place: str, part: Any, named: bool) -> Iterator[Passage]:

@@ -7,6 +7,7 @@ applies only to a version that is still as it was read. So it can be killed anyw
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
@@ -47,6 +48,8 @@ class Indexing:
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="recollect-indexer")
         self._stirred: list[Callable[[], None]] = []
         self._filled_upto: dict[tuple[str, int], int] = {}
+        self._busy: set[str] = set()
+        self._lock = threading.Lock()
 
     # -- being woken, and standing aside
 
@@ -84,12 +87,20 @@ class Indexing:
 
     async def round(self, tenant: str, after_batch: Callable[[int], Awaitable[bool]] | None = None) -> int:
         """Index all that waits, fill the series that is being built, remove what is left of others; say how much."""
+        while not self._begin(tenant):
+            await self._store.pause(_POLL_SECONDS)
+        try:
+            return await self._round(tenant, after_batch)
+        finally:
+            self._busy.discard(tenant)
+
+    async def _round(self, tenant: str, after_batch: Callable[[int], Awaitable[bool]] | None) -> int:
         total = 0
-        for work in (self.batch, self._build, self._clear):
-            while done := await work(tenant):
-                total += done
-                if after_batch is not None and not await after_batch(done):
-                    return total
+        # What was written meanwhile always comes first: a new series may take hours.
+        while done := await self.batch(tenant) or await self._build(tenant) or await self._clear(tenant):
+            total += done
+            if after_batch is not None and not await after_batch(done):
+                break
         return total
 
     async def settle(self, tenant: str, seconds: float, ids: Sequence[bytes] | None = None) -> bool:
@@ -107,8 +118,23 @@ class Indexing:
                 return ids is None or await self._are_done(tenant, ids)
             if monotonic() >= deadline:
                 return False
-            if not await self.batch(tenant):
+            if not self._begin(tenant):  # somebody in this process is at it already
                 await self._store.pause(_POLL_SECONDS)
+                continue
+            try:
+                done = await self.batch(tenant)
+            finally:
+                self._busy.discard(tenant)
+            if not done:
+                await self._store.pause(_POLL_SECONDS)
+
+    def _begin(self, tenant: str) -> bool:
+        """Be the one in this process who indexes a tenant; False while another is."""
+        with self._lock:
+            if tenant in self._busy:
+                return False
+            self._busy.add(tenant)
+            return True
 
     async def _are_done(self, tenant: str, ids: Sequence[bytes]) -> bool:
         rows = await self._store.rows(tenant, ids)
@@ -131,8 +157,18 @@ class Indexing:
             await self._store.reflect(tenant, 0, ended)
         live = [each for each in waiting if each.live]
         if live:
-            await self._reflect(tenant, live, await self.book.agreed(tenant))
+            await self._reflect(tenant, live, await self._lines(tenant))
         return len(waiting)
+
+    async def _lines(self, tenant: str) -> Lines:
+        """The series to keep entries in; while a new model cannot even be asked for its dimension, those there are."""
+        try:
+            return await self.book.agreed(tenant)
+        except EmbedderTrouble:
+            lines = await self.book.lines(tenant)
+            if lines is None:
+                raise
+            return lines
 
     async def _reflect(self, tenant: str, live: Sequence[Pending], lines: Lines) -> None:
         """Keep entries in the series that serves, then in the one that is being built, which is also filled later.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,7 +21,8 @@ from recollect.domain.address import Namespace
 from recollect.domain.attributes import stored_attributes
 from recollect.domain.blinding import Blinder
 from recollect.domain.errors import EmbedderTrouble, NotAvailable
-from recollect.domain.filters import Filter, matches
+from recollect.domain.filters import EVERYTHING, Filter, matches
+from recollect.domain.indexable import Scalar, has_leaves
 from recollect.domain.instants import Instant
 from recollect.domain.late import closeness
 from recollect.domain.queries import Archived, shows
@@ -47,6 +48,7 @@ from recollect.domain.ranking import (
 )
 from recollect.domain.reasons import Plane
 from recollect.domain.rows import Hit, Row, is_expired
+from recollect.domain.values import stored_value
 from recollect.domain.words import words_in
 from recollect.ports.clock import Clock
 from recollect.ports.embedder import Purpose
@@ -121,6 +123,32 @@ class Searching:
             "rules": rules,
         }
         return Answer(hits, explanation)
+
+    async def having(self, tenant: str, within: Namespace, leaves: Mapping[str, Scalar], plane: Plane) -> list[Row]:
+        """Indexed rows in a scope whose values have all of these leaves, newest first: only what is found is opened.
+
+        A leaf is named by its path; an element of a list stands at the path of the list.
+        """
+        lines = await self._indexing.book.lines(tenant)
+        if lines is None:
+            return []
+        blinder = await self._indexing.blinder(tenant)
+        wanted = [blinder.leaf(path, scalar) for path, scalar in leaves.items()]
+        opened, narrower = await self.shelves.fresh(tenant, plane, within, lines.serving)
+        with opened.lock:
+            shelf = opened.shelf
+            masks = allowed(shelf, narrower, Archived.EXCLUDE, self._clock(), EVERYTHING, wanted)
+            places = [
+                (segment, slot)
+                for segment, mask in zip(shelf.segments, masks, strict=True)
+                for slot in np.flatnonzero(mask)
+            ]
+            places.sort(key=lambda place: -int(place[0].sequence[place[1]]))
+            ids = [segment.ids[slot] for segment, slot in places]
+        now, wish = self._clock(), Wish(tenant, within, EVERYTHING, (), plane=plane)
+        rows = await self._store.rows(tenant, ids)
+        live = [row for row in rows if _may_be_shown(wish, row) and not is_expired(row.expires_at, now)]
+        return [row for row in live if row.value is not None and has_leaves(stored_value(row.value), leaves)]
 
     def _asked(self, wish: Wish, query: str, meant: Meant | None, blinder: Blinder) -> Asked:
         words = () if wish.mode is Mode.SEMANTIC else words_in(query, self._language)
