@@ -75,8 +75,7 @@ class Administration:
         """Expire, evict, tombstone, purge and trim what is due, in batches, and say how much."""
         self._guard.permit(self._caller, Action.SWEEP)
         most = checked_limit(batch)
-        await self._workings.indexing.forget_ended(self._tenant, most)
-        return await sweep(self._store, self._tenant, self._rules.retention, most)
+        return await sweep(self._store, self._workings.indexing, self._tenant, self._rules.retention, most)
 
     async def rotate_keys(self) -> int:
         """Wrap every data key with a new master key; values stay as they are. Returns how many keys changed."""

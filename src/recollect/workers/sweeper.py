@@ -49,8 +49,7 @@ class Sweeper(Rounds):
             return not self.stopping
 
         for tenant in await self._store.tenants():
-            await self._indexing.forget_ended(tenant, BATCH)
-            await sweep(self._store, tenant, self._rules.retention, BATCH, after_batch)
+            await sweep(self._store, self._indexing, tenant, self._rules.retention, BATCH, after_batch)
             if self.stopping:
                 break
         seconds, total = perf_counter() - began, sum(counts.values())
