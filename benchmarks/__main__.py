@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: compare, grow, go over HTTP, weigh the policy, and leave tables, JSON and charts."""
+"""`python -m benchmarks`: compare, grow, go over HTTP, weigh the policy, search, and leave tables, JSON and charts."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from benchmarks.http import report as http_report
 from benchmarks.http import running as http_running
 from benchmarks.machine import machine_facts
 from benchmarks.report import as_json, report, table, write
+from benchmarks.searching import report as searching_report
+from benchmarks.searching import running as searching
 from benchmarks.workload import FULL, QUICK, Counts
 
 RESULTS = Path(__file__).parent / "results"
@@ -30,6 +32,8 @@ def main(arguments: Sequence[str] | None = None, counts: Counts | None = None) -
         chosen = replace(chosen, rounds=asked.rounds)
     if asked.growth is not None:
         chosen = replace(chosen, growth=asked.growth)
+    if asked.memories is not None or asked.full:
+        chosen = replace(chosen, searched=searching.STEPS[-1] if asked.memories is None else asked.memories)
     began = monotonic()
 
     def tell(text: str) -> None:
@@ -44,6 +48,8 @@ def main(arguments: Sequence[str] | None = None, counts: Counts | None = None) -
             _http(chosen, machine, folder, asked.results, tell)
         if asked.only in (None, "policy"):
             _policy(chosen, machine, folder, asked.results, tell)
+        if asked.only == "search" or (asked.only is None and chosen.searched):
+            _search(chosen, machine, folder, asked.results, tell)
     tell(f"written to {asked.results}")
     return 0
 
@@ -70,12 +76,20 @@ def _policy(counts: Counts, machine: Mapping[str, object], folder: Path, results
     write(results / "policy.json", policy.as_json(found))
 
 
+def _search(counts: Counts, machine: Mapping[str, object], folder: Path, results: Path, tell: running.Tell) -> None:
+    found = searching_report.report(machine, counts, searching.compare(counts, folder, tell))
+    print(searching_report.table(found))
+    write(results / "search.json", searching_report.as_json(found))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small counts, and growth to 100,000 items")
-    parser.add_argument("--only", choices=("store", "http", "policy"), help="one part of the run")
+    parser.add_argument("--only", choices=("store", "http", "policy", "search"), help="one part of the run")
     parser.add_argument("--rounds", type=int, help="how often every subject has its turn")
     parser.add_argument("--growth", type=int, metavar="N", help="grow to N items (0: leave it out)")
+    parser.add_argument("--full", action="store_true", help="search by query among up to 1,000,000 memories")
+    parser.add_argument("--memories", type=int, metavar="N", help="search by query among up to N (0: leave it out)")
     parser.add_argument("--dir", type=Path, help="where the stores are made; their file system is what is measured")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where the JSON and the charts are left")
     return parser

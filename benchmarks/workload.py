@@ -46,6 +46,8 @@ class Counts:
     growth: int = 1_000_000
     grown_writes: int = 2_000
     grown_reads: int = 5_000
+    searched: int = 100_000
+    """How many memories searches by query go up to."""
 
     @property
     def namespaces(self) -> int:
@@ -55,7 +57,16 @@ class Counts:
 
 FULL = Counts()
 QUICK = Counts(
-    rounds=3, writes=150, concurrent=480, reads=500, searches=100, broad=5, listings=50, mixed=480, growth=100_000
+    rounds=3,
+    writes=150,
+    concurrent=480,
+    reads=500,
+    searches=100,
+    broad=5,
+    listings=50,
+    mixed=480,
+    growth=100_000,
+    searched=10_000,
 )
 
 

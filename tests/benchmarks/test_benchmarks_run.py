@@ -29,6 +29,7 @@ TINY = Counts(
     growth=2_000,
     grown_writes=20,
     grown_reads=40,
+    searched=0,
 )
 
 

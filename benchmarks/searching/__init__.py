@@ -1,0 +1,1 @@
+"""Searching by query: how long it takes as memories grow, beside LangGraph's stores with the same vectors."""
