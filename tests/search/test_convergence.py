@@ -137,8 +137,8 @@ async def restarted(server: Server, over: threading.Event) -> None:
 
 def over_http(server: Server, over: threading.Event, tally: Tally, key: str, number: int) -> None:
     """Write and search through the server, as far as it is there."""
-    turn = 0
-    while not over.is_set() or turn < 20:
+    turn = answered = 0
+    while not over.is_set() or answered < 20:
         turn += 1
         try:
             place = {"namespace": ["user", "stranger"], "key": f"http-{number}-{turn % 20}"}
@@ -152,6 +152,7 @@ def over_http(server: Server, over: threading.Event, tally: Tally, key: str, num
         except (OSError, HTTPException):
             time.sleep(0.05)
             continue
+        answered += 1
         tally.searches += 1
         if status != 200:
             tally.flaws.append(f"a search was answered with {status}: {told}")
