@@ -77,7 +77,6 @@ async def test_pages_together_are_the_whole(mode: str, size: int, memories: Memo
     assert mode == "lexical" or len(whole) == COUNT
 
 
-@pytest.mark.xfail(strict=True, reason="how deep each of several queries is ranked depends on the page")
 @pytest.mark.parametrize("mode", ["lexical", "semantic", "hybrid"])
 @pytest.mark.parametrize("size", [25, 100])
 async def test_pages_of_several_queries_together_are_the_whole(mode: str, size: int, memories: Memories) -> None:

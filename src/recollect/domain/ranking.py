@@ -8,10 +8,11 @@ has a part in its scores. The semantic arm is the cosine of the closest of a ver
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,7 +28,7 @@ K1, B = 0.9, 0.75
 SEMANTIC_WEIGHT = 0.6
 LATE_WEIGHT = 0.6
 """What the second look at the best counts, beside what found them."""
-LATE_MOST = 100
+LATE_MOST = 50
 """How many get a second look."""
 NEAR_WEIGHT = 0.1
 """What it counts that something near by answers the query too."""
@@ -35,6 +36,8 @@ NEAR = 10
 """How many writes apart memories of one namespace may be to be near each other."""
 RRF_K = 60
 _MOST_MASKS = 8
+_SPARSE = 3
+"""So many times as many vectors as may be shown are all compared; of more, only those that may be."""
 Why = Callable[[int], dict[str, Any]]
 """What there is to say about a version, by its place on the shelf."""
 NO_VECTOR = np.float32(-2.0)
@@ -68,8 +71,6 @@ class Arms:
     semantic: Scores
     """Cosines; `NO_VECTOR` where there is nothing to compare with."""
     allowed: Mask
-    best: NDArray[np.int64]
-    """The vector that came closest, counted through all segments; -1 where there is none."""
 
 
 def allowed(
@@ -115,9 +116,10 @@ def arms_of(shelf: Shelf, asked: Asked, masks: Sequence[Mask]) -> Arms:
     """The scores of both arms for every version that may be shown; 0, or no vector, for all others."""
     if not shelf.segments:
         none = np.zeros(0, np.float32)
-        return Arms(none, none, np.zeros(0, np.bool_), np.zeros(0, np.int64))
-    semantic, best = _semantic(shelf, asked.vector, masks)
-    return Arms(_lexical(shelf, asked.words, masks), semantic, np.concatenate(masks), best)
+        return Arms(none, none, np.zeros(0, np.bool_))
+    pairs = list(zip(shelf.segments, masks, strict=True))
+    semantic = np.concatenate([_semantic(segment, asked.vector, mask) for segment, mask in pairs])
+    return Arms(_lexical(shelf, asked.words, masks), semantic, np.concatenate(masks))
 
 
 def _lexical(shelf: Shelf, words: Mapping[int, float], masks: Sequence[Mask]) -> Scores:
@@ -139,28 +141,29 @@ def _lexical(shelf: Shelf, words: Mapping[int, float], masks: Sequence[Mask]) ->
     return np.concatenate([score * mask for score, mask in zip(scores, masks, strict=True)])
 
 
-def _semantic(
-    shelf: Shelf, vector: NDArray[np.float32] | None, masks: Sequence[Mask]
-) -> tuple[Scores, NDArray[np.int64]]:
-    scores: list[Scores] = []
-    best: list[NDArray[np.int64]] = []
-    before = 0
-    for segment, mask in zip(shelf.segments, masks, strict=True):
-        score, closest = np.full(len(segment), NO_VECTOR), np.full(len(segment), -1, np.int64)
-        if vector is not None and len(segment.vectors):
-            cosines = segment.vectors @ vector
-            # Vectors of one version stand side by side, in the order of versions.
-            starts = np.flatnonzero(np.diff(segment.owners, prepend=-1))
-            owners = segment.owners[starts]
-            score[owners] = np.maximum.reduceat(cosines, starts)
-            at = np.arange(len(cosines))
-            is_best = cosines == np.repeat(score[owners], np.diff(starts, append=len(cosines)))
-            closest[segment.owners[is_best][::-1]] = at[is_best][::-1] + before
-            score[~mask] = NO_VECTOR
-        before += len(segment.vectors)
-        scores.append(score)
-        best.append(closest)
-    return np.concatenate(scores), np.concatenate(best)
+def _semantic(segment: Segment, vector: NDArray[np.float32] | None, mask: Mask) -> Scores:
+    score = np.full(len(segment), NO_VECTOR)
+    if vector is None or not len(segment.vectors):
+        return score
+    owners, vectors = segment.owners, segment.vectors
+    shown = mask[owners]
+    if np.count_nonzero(shown) * _SPARSE < len(shown):  # few of many: the others need not be looked at
+        rows = np.flatnonzero(shown)
+        owners, vectors = owners[rows], vectors[rows]
+        if not len(rows):
+            return score
+    cosines = np.vecdot(vectors, vector)  # on one thread: several fight for cores that others use
+    # Vectors of one version stand side by side, in the order of versions.
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    score[owners[starts]] = cosines if len(starts) == len(owners) else np.maximum.reduceat(cosines, starts)
+    score[~mask] = NO_VECTOR
+    return score
+
+
+def closest_path(segment: Segment, slot: int, vector: NDArray[np.float32]) -> str:
+    """The path of that text of a version which comes closest to a query."""
+    first, last = (int(np.searchsorted(segment.owners, slot, side)) for side in ("left", "right"))
+    return segment.paths[first + int(np.argmax(segment.vectors[first:last] @ vector))]
 
 
 def scaled(scores: Scores, among: Mask) -> Scores:
@@ -192,8 +195,7 @@ def scaled_words(arms: Arms) -> Scores:
     return arms.lexical / np.float32(top) if top else arms.lexical
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A version that was found, with what a second look needs to know of it."""
 
     id: bytes
@@ -211,14 +213,25 @@ def candidates(shelf: Shelf, scores: Scores, found: Mask, most: int, why: Why | 
     if len(places) > most:
         bar = np.partition(scores[places], len(places) - most)[len(places) - most]
         places = places[scores[places] >= bar]
+    if len(places) > 2 * most:  # many are equal: of those, the latest
+        created = np.concatenate([segment.created_at for segment in shelf.segments])[places]
+        last = np.lexsort((-created, -scores[places]))[most - 1]
+        worse = (scores[places] == scores[places][last]) & (created < created[last])
+        places = places[~worse]
     made = []
     for place in places.tolist():
         segment, slot = shelf.at(place)
-        score = float(min(max(scores[place], 0.0), 1.0))
+        score = min(max(float(scores[place]), 0.0), 1.0)
         row_id, home = segment.ids[slot], segment.namespaces[slot]
-        said = {} if why is None else why(place)
-        made.append(Candidate(row_id, score, home, int(segment.sequence[slot]), int(segment.created_at[slot]), said))
-    return sorted(made, key=_merit)[:most]
+        made.append(
+            Candidate(row_id, score, home, int(segment.sequence[slot]), int(segment.created_at[slot]), {"place": place})
+        )
+    made = sorted(made, key=_merit)[:most]
+    return [_with(each, each.score, {} if why is None else why(each.why["place"])) for each in made]
+
+
+def _with(each: Candidate, score: float, why: dict[str, Any]) -> Candidate:
+    return Candidate(each.id, score, each.namespace, each.sequence, each.created_at, why)
 
 
 def _merit(candidate: Candidate) -> tuple[float, int, bytes]:
@@ -250,11 +263,11 @@ def looked_at_again(
             why = {**why, "near": round(float(near[place]), 6)}
             if close is not None and late is not None and not np.isnan(late[place]):
                 why["late"] = {"score": round(float(late[place]), 6), "scaled": round(float(close[place]), 6)}
-        again.append(replace(each, score=float(scores[place]), why=why))
+        again.append(_with(each, float(scores[place]), why))
     again.sort(key=_merit)
     least = again[-1].score
     top = max(first[count - 1].score, 1e-9)
-    return again + [replace(each, score=least * min(each.score / top, 1.0)) for each in first[count:]]
+    return again + [_with(each, least * min(each.score / top, 1.0), each.why) for each in first[count:]]
 
 
 def spread(scores: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -139,14 +139,6 @@ class Shelf:
             place -= len(segment)
         raise IndexError(place)
 
-    def path_of(self, vector: int) -> str:
-        """The path of the text behind a vector, counted through all segments."""
-        for segment in self.segments:
-            if vector < len(segment.paths):
-                return segment.paths[vector]
-            vector -= len(segment.paths)
-        raise IndexError(vector)
-
     def take(self, slips: Iterable[Slip]) -> None:
         """Put versions on the shelf, in place of what it knows of them."""
         new = list({slip.id: slip for slip in slips}.values())

@@ -10,17 +10,18 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from recollect.domain.address import Namespace
 from recollect.domain.attributes import stored_attributes
 from recollect.domain.blinding import Blinder
-from recollect.domain.errors import EmbedderTrouble, NotAvailable
+from recollect.domain.errors import EmbedderTrouble, NotAvailable, StoreBusy
 from recollect.domain.filters import EVERYTHING, Filter, matches
 from recollect.domain.indexable import Scalar, has_leaves
 from recollect.domain.instants import Instant
@@ -40,6 +41,7 @@ from recollect.domain.ranking import (
     allowed,
     arms_of,
     candidates,
+    closest_path,
     fused,
     looked_at_again,
     reciprocal,
@@ -63,6 +65,10 @@ _REMEMBERED = 1_024
 _SPARE = 16
 """So many more than asked for are ranked, because some may be gone when they are read again."""
 _FURTHER = 8
+_FEW = 2
+_DEEP = 300
+"""How many of each of several queries' answers are put together."""
+_MOST_CHANGES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +109,19 @@ class Searching:
         self._encoded: OrderedDict[tuple[str, str], Meant] = OrderedDict()
 
     async def search(self, wish: Wish) -> Answer:
-        """What a search finds, as of now."""
+        """What a search finds, as of now; once more if another model's series began to serve meanwhile."""
         lines = await self._indexing.book.lines(wish.tenant)
-        if lines is None:
-            return Answer([], {"mode": wish.mode, "model": None, "searched": 0, "rules": ["nothing is indexed yet"]})
-        series = lines.serving
+        for _ in range(_MOST_CHANGES):
+            if lines is None:
+                said = {"mode": wish.mode, "model": None, "searched": 0, "rules": ["nothing is indexed yet"]}
+                return Answer([], said)
+            answer = await self._answered(wish, lines.serving)
+            before, lines = lines, await self._indexing.book.lines(wish.tenant)
+            if lines is not None and lines.serving == before.serving:
+                return answer
+        raise StoreBusy("the model of the index changes all the time; try again")
+
+    async def _answered(self, wish: Wish, series: Series) -> Answer:
         meant, rules = await self._meant(wish, series)
         blinder = await self._indexing.blinder(wish.tenant)
         asked = [self._asked(wish, query, each, blinder) for query, each in zip(wish.queries, meant, strict=True)]
@@ -164,37 +178,41 @@ class Searching:
             if wish.mode is Mode.SEMANTIC:
                 raise NotAvailable("nothing makes vectors for what is indexed; search with mode=lexical")
             return nothing, ["found by words alone: nothing makes vectors for what is indexed"]
-        model, known = embedder, self._encoded
+        model, remembered = embedder, self._encoded
+        known = {query: remembered.get((series.model, query)) for query in wish.queries}
+        unknown = [query for query, meant in known.items() if meant is None]
         try:
-            unknown = [query for query in dict.fromkeys(wish.queries) if (series.model, query) not in known]
             if unknown:
                 encoded = await self._aside(lambda: model.encode(unknown, Purpose.QUERY))
                 tokens = encoded.tokens or [None] * len(unknown)
                 for query, vector, each in zip(unknown, encoded.vectors, tokens, strict=True):
-                    known[series.model, query] = Meant(vector, each)
+                    known[query] = remembered[series.model, query] = Meant(vector, each)
         except EmbedderTrouble:
             if wish.mode is Mode.SEMANTIC:
                 raise
             return nothing, ["found by words alone: the embedder did not answer"]
-        found: list[Meant | None] = [known[series.model, query] for query in wish.queries]
-        while len(known) > _REMEMBERED:
-            known.popitem(last=False)
-        return found, []
+        while len(remembered) > _REMEMBERED:
+            remembered.popitem(last=False)
+        return [known[query] for query in wish.queries], []
 
     async def _shown(
         self, wish: Wish, work: _Work, words: Sequence[NDArray[np.float32] | None], series: Series
     ) -> list[Hit]:
         """The hits that are still what the index took them for, as many as were asked for if there are as many."""
         wanted = wish.offset + wish.limit
-        most, at = max(wanted + _SPARE, LATE_MOST), 0
+        most = max(wanted + _SPARE, LATE_MOST)
+        ranking, whole = await self._ranked(wish, work, words, series, most)
         hits: list[Hit] = []
-        while True:
-            firsts = work.rank(most) if work.small else await self._aside(partial(work.rank, most))
-            rankings = [await self._again(wish, first, word, series) for first, word in zip(firsts, words, strict=True)]
-            ranking = _together(rankings) if len(rankings) > 1 else [Ranked(each, (0,)) for each in rankings[0]]
-            part = ranking[at:]
-            if len(part) > 2 * wanted:
-                part = part[: 2 * wanted]
+        at = 0
+        while len(hits) < wanted:
+            part = ranking[at : at + wanted - len(hits) + _FEW]
+            if not part:
+                if whole:
+                    break
+                most *= _FURTHER  # what is ranked deeper begins with what was ranked before
+                ranking, whole = await self._ranked(wish, work, words, series, most)
+                continue
+            at += len(part)
             rows = {row.id: row for row in await self._store.rows(wish.tenant, [each.found.id for each in part])}
             now = self._clock()
             for each in part:
@@ -203,11 +221,19 @@ class Searching:
                     continue
                 if _may_be_shown(wish, row):
                     hits.append(Hit(row, each.found.score, each.matched, each.found.why if wish.explain else None))
-            at += len(part)
-            if len(hits) >= wanted or (at >= len(ranking) and len(firsts[0]) < most):
-                return hits[wish.offset : wanted]
-            if at >= len(ranking):
-                most *= _FURTHER
+        return hits[wish.offset : wanted]
+
+    async def _ranked(
+        self, wish: Wish, work: _Work, words: Sequence[NDArray[np.float32] | None], series: Series, most: int
+    ) -> tuple[list[Ranked], bool]:
+        """So many of what was found, best first, and whether that is all. Several queries always go equally deep."""
+        several = len(wish.queries) > 1
+        deep = _DEEP if several else most
+        firsts = work.rank(deep) if work.small else await self._aside(partial(work.rank, deep))
+        rankings = [await self._again(wish, first, word, series) for first, word in zip(firsts, words, strict=True)]
+        if several:
+            return _together(rankings), True
+        return [Ranked(each, (0,)) for each in rankings[0]], len(firsts[0]) < deep
 
     async def _again(
         self, wish: Wish, first: Sequence[Candidate], words: NDArray[np.float32] | None, series: Series
@@ -274,18 +300,19 @@ class _Work:
             shelf, wish = self._opened.shelf, self._wish
             masks = allowed(shelf, self._narrower, wish.archived, self._now, wish.filter)
             self.searched = sum(int(mask.sum()) for mask in masks)
-            return [self._ranking(arms_of(shelf, asked, masks), most) for asked in self._asked]
+            return [self._ranking(asked, arms_of(shelf, asked, masks), most) for asked in self._asked]
 
-    def _ranking(self, arms: Arms, most: int) -> list[Candidate]:
+    def _ranking(self, asked: Asked, arms: Arms, most: int) -> list[Candidate]:
         scores, found = fused(arms, self._wish.mode)
-        why = _Explaining(arms, self._opened).of if self._wish.explain else None
+        why = _Explaining(asked, arms, self._opened).of if self._wish.explain else None
         return candidates(self._opened.shelf, scores, found & arms.allowed, most, why)
 
 
 class _Explaining:
     """What each arm said, for whoever wants to know."""
 
-    def __init__(self, arms: Arms, opened: OpenShelf) -> None:
+    def __init__(self, asked: Asked, arms: Arms, opened: OpenShelf) -> None:
+        self._asked = asked
         self._arms = arms
         self._opened = opened
         self._words, self._meaning = scaled_words(arms), scaled(arms.semantic, arms.semantic > NO_VECTOR)
@@ -300,12 +327,13 @@ class _Explaining:
                 "score": round(float(arms.lexical[place]), 6),
                 "scaled": round(float(self._words[place]), 6),
             }
-        if arms.semantic[place] > NO_VECTOR:
+        if arms.semantic[place] > NO_VECTOR and self._asked.vector is not None:
+            segment, slot = self._opened.shelf.at(place)
             said["semantic"] = {
                 "rank": int(self._ranks["s"][place]),
                 "score": round(float(arms.semantic[place]), 6),
                 "scaled": round(float(self._meaning[place]), 6),
-                "field": self._opened.shelf.path_of(int(arms.best[place])),
+                "field": closest_path(segment, slot, self._asked.vector),
             }
         return said
 
@@ -330,7 +358,7 @@ def _together(rankings: Sequence[Sequence[Candidate]]) -> list[Ranked]:
             {"query": number, "rank": rank, "score": round(each.score, 6), **each.why}
             for number, rank, each in found[row_id]
         ]
-        merged = replace(found[row_id][0][2], score=scores[row_id], why={"queries": said})
+        merged = structs.replace(found[row_id][0][2], score=scores[row_id], why={"queries": said})
         together.append(Ranked(merged, tuple(number for number, _, _ in found[row_id])))
     return together
 
