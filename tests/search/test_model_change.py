@@ -230,9 +230,9 @@ async def test_what_is_written_updated_and_deleted_meanwhile_is_right_by_both_mo
 # -- models that cannot be had
 
 
-def openai(url: str) -> Settings:
+def openai(url: str, seconds: float = 30) -> Settings:
     return Settings(
-        embedder="openai", embedder_url=url, embedder_model="m", embedder_seconds=30, policy_engine="builtin"
+        embedder="openai", embedder_url=url, embedder_model="m", embedder_seconds=seconds, policy_engine="builtin"
     )
 
 
@@ -269,7 +269,7 @@ async def test_while_the_old_model_cannot_be_had_searches_answer_by_words_and_sa
 
 async def test_while_the_new_model_cannot_be_had_the_old_one_serves_also_what_is_new(tmp_path: Path) -> None:
     expected = Expected(await fill(tmp_path, 30, with_dimension(OLD)))
-    async with recollect.open(tmp_path, settings=openai(dead_url())) as memories:
+    async with recollect.open(tmp_path, settings=openai(dead_url(), 0.5)) as memories:
         model, flaws = await ask(memories, expected, QUERIES[0])
         assert (model, flaws) == (f"hashing-{OLD}", [])
         await memories.put(("user", "u0"), "new", {"text": "whisky"})
