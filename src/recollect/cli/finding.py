@@ -57,9 +57,9 @@ def search(
 ) -> None:
     """Find memories at or below a namespace, by what they say or by their attributes.
 
-    Examples: recollect search user/alice what does she drink
+    Example: recollect search user/alice what does she drink
 
-    recollect search user/alice --filter kind=note --order oldest
+    Without words, by attributes alone: recollect search user/alice --filter kind=note --order oldest
     """
     asked = [*([" ".join(words)] if words else []), *(query or [])]
     given: dict[str, Any] = {
@@ -155,10 +155,10 @@ def _reasons(explanation: dict[str, Any], asked: Sequence[str]) -> Iterator[Row]
 
 def _arms(told: dict[str, Any], indent: str) -> Iterator[Row]:
     for name, arm in told.items():
-        if isinstance(arm, dict) and "rank" in arm:
-            rest = [f"{each} {_figure(arm[each])}" for each in arm if each not in ("rank", "field")]
+        if isinstance(arm, dict):
+            rest = [f"{each} {_figure(arm[each])}" for each in arm if each != "field"]
             field = [f"in {arm['field']}"] if arm.get("field") else []
-            yield "", "", f"{indent}{name}", ", ".join([f"rank {arm['rank']}", *rest, *field])
+            yield "", "", f"{indent}{name}", ", ".join([*rest, *field])
         elif name not in ("queries", "query", "rank", "score"):
             yield "", "", f"{indent}{name}", _figure(arm)
 
