@@ -49,6 +49,12 @@ def test_leaves_differ_by_path_and_by_kind_but_numbers_are_numbers() -> None:
     assert ONE.leaf("a", 10**18) == ONE.leaf("a", float(10**18))
 
 
+def test_a_number_of_any_length_is_a_leaf() -> None:
+    longer = (2**63 - 1, 2**63, 2**64 - 1, 2**64, -(2**63), -(2**63) - 1, 10**300, -(10**300), 10**5_000)
+    assert len({ONE.leaf("a", number) for number in longer}) == len(longer)
+    assert ONE.leaf("a", 2.0**100) == ONE.leaf("a", 2**100) != ONE.leaf("a", hex(2**100))
+
+
 @pytest.mark.parametrize("dimension", [1, 2, 3, 64, 256, 384])
 def test_a_turning_is_orthogonal(dimension: int) -> None:
     matrix = turning(b"k" * 32, dimension)

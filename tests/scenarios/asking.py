@@ -231,6 +231,13 @@ def any_words(cast: Cast) -> None:
     assert words(cast.alice, "tea " * 2_000) == ["k"]
 
 
+@scene("a value with numbers of any length is found by its words, and holds up no other")
+def long_numbers(cast: Cast) -> None:
+    cast.alice.put(NOTES, "long", {"text": "treasure", "n": 2**70, "m": [-(2**64), 1e300]})
+    cast.alice.put(NOTES, "short", {"text": "treasure, too", "n": 7}, wait="indexed")
+    assert sorted(words(cast.alice, "treasure")) == ["long", "short"]
+
+
 @scene("what is no query, mode, score or wait is refused")
 def no_queries(cast: Cast) -> None:
     cast.alice.put(NOTES, "k", {"text": "tea"})

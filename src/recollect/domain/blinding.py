@@ -47,7 +47,10 @@ class Blinder:
         """What stands for a leaf of a value: `1` and `1.0` are one, `1`, `"1"` and `true` are three."""
         if isinstance(scalar, float) and scalar.is_integer():
             scalar = int(scalar)
-        return _hashed(msgspec.msgpack.encode((path, type(scalar).__name__, scalar)), self._leaves)
+        kind = type(scalar).__name__
+        if kind == "int" and not -(1 << 63) <= scalar < 1 << 64:
+            scalar = hex(scalar)  # values may have longer numbers than MessagePack
+        return _hashed(msgspec.msgpack.encode((path, kind, scalar)), self._leaves)
 
     def turn(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """The vectors as they are kept, and as queries are compared with them."""
