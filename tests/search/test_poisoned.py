@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.search.troubled import FAILING, REFUSED, Troubled, with_embedder
 
+import recollect
 from recollect import Memories
+from recollect.config import Settings
 from recollect.domain.errors import EmbedderTrouble
+from recollect.ports.store import Pending
+from recollect.service.making import Made, Making
 from recollect.testing.doubles import ManualClock
 
 GOOD = 30
@@ -147,3 +152,20 @@ async def test_while_the_embedder_is_down_what_waits_does_not_make_searches_and_
     embedder.down = False
     clock.advance(1)
     assert sorted(hit.key for hit in await memories.search(("a",), query="tea")) == ["late", "tea"]
+
+
+async def test_a_version_that_cannot_be_made_an_entry_of_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = Making._made
+
+    def faulty(self: Making, each: Pending, *rest: Any) -> Made:
+        if each.row.address.key == "bad":
+            raise OverflowError("planted")
+        return plain(self, each, *rest)
+
+    monkeypatch.setattr(Making, "_made", faulty)
+    async with recollect.open(":memory:", settings=Settings(embedder="hashing")) as memories:
+        for key in ("bad", "good"):
+            await memories.put(("user", "ann"), key, {"text": f"{key} tea"})
+        assert [item.key for item in await memories.search(query="tea", mode="lexical")] == ["good"]
+        status = await memories.index_status()
+        assert (status.pending, status.failed, status.indexed) == (1, 1, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from recollect.domain.words import words_in
 from recollect.ports.embedder import Embedder, Encoded, Purpose
 from recollect.ports.store import Pending
 
+log = logging.getLogger("recollect.indexing")
 _FIRST_DELAY = 1.0
 _LONGEST, _LONGEST_REFUSED = 30.0, 3_600.0
 _TRIED = 4
@@ -66,8 +68,12 @@ class Making:
         for each, found, model in zip(live, texts, encoded, strict=True):
             if isinstance(model, Failed) and not lenient:
                 made.append(model)
-            else:
+                continue
+            try:
                 made.append(self._made(each, found, None if isinstance(model, Failed) else model))
+            except Exception as fault:  # noqa: BLE001 - whatever one version does, the others are indexed
+                log.error("indexing.fault %s", type(fault).__name__)
+                made.append(_NOTHING if lenient else Failed(refused=True))
         return made
 
     def _made(self, each: Pending, texts: Sequence[Passage], encoded: Encoded | None) -> Made:
@@ -82,6 +88,11 @@ class Making:
                 detail = detail_of([blinder.turn(tokens) for tokens in encoded.tokens])
         paths = [piece.path for piece in _pieces(each, texts)]
         return Made(content_of(blinder.words(words), hashed, paths, vectors), detail)
+
+
+_NO_HASHES = np.zeros(0, np.uint64)
+_NOTHING = Made(content_of(_NO_HASHES, _NO_HASHES, (), None), None)
+"""An entry by which nothing is found."""
 
 
 def _texts(each: Pending) -> list[Passage]:
