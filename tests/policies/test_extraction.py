@@ -16,6 +16,7 @@ from tests.sizes import sized
 
 import recollect
 from recollect import MemoriesSync
+from recollect.config import Settings
 from recollect.domain.address import ROOT
 from recollect.domain.attributes import encode_attributes
 from recollect.domain.callers import new_caller
@@ -331,7 +332,7 @@ def test_an_item_that_the_policy_fails_on_is_counted_and_holds_up_nothing(memori
 
 @sized(small=2, full=40)
 def test_writers_during_a_pass_leave_nothing_stale(tmp_path: Path, count: int) -> None:
-    with recollect.open_sync(tmp_path) as memories:
+    with recollect.open_sync(tmp_path, settings=Settings(embedder="hashing")) as memories:
         fill(memories, 60)
         done, problems = threading.Event(), list[BaseException]()
 

@@ -29,7 +29,7 @@ from recollect.testing.doubles import ManualClock
 TENANTS = ("left", "right")
 SETTINGS = recollect.Settings(keep_superseded_seconds=1_000, keep_deleted_seconds=100, keep_tombstones_seconds=5_000)
 KEYED = {"events": ("tenant", "sequence"), "versions": ("n",), "tenants": ("tenant",)}
-OPERATIONAL = {("versions", "n"), ("versions", "index_state")}
+OPERATIONAL = {("versions", name) for name in ("n", "index_state", "index_attempts", "index_after")}
 """Columns in which nothing is said that anybody relies on: the row number, and what the index has seen."""
 CHOICES: dict[str, list[Any]] = {
     "kind": [kind.value for kind in EventKind],

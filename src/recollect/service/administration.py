@@ -224,7 +224,7 @@ class Administration:
         """Index and extract what is due now, instead of waiting for the next round."""
         self._guard.permit(self._caller, Action.TRIGGER_INDEX)
         await self._workings.extractor.round(self._tenant, asked=True)
-        await self._workings.indexing.round(self._tenant)
+        await self._workings.indexing.catch_up(self._tenant)
         return await self._index_status()
 
     async def _index_status(self) -> IndexStatus:

@@ -7,6 +7,7 @@ applies only to a version that is still as it was read. So it can be killed anyw
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -109,12 +110,12 @@ class Indexing:
         Whoever waits also works, so that it comes to an end even if nobody else is at it.
         """
         deadline = monotonic() + seconds
-        upto = (await self._store.head(tenant)).sequence
+        upto, most = (await self._store.head(tenant)).sequence, self._rules.index_batch
         while True:
-            waiting = await self._store.pending(tenant, limit=1)
+            waiting = await self._store.pending(tenant, limit=most)
             if ids is not None and await self._are_done(tenant, ids):
                 return True
-            if not waiting or (ids is None and waiting[0].row.sequence > upto):
+            if not waiting or (ids is None and _only_later(waiting, upto, most)):
                 return ids is None or await self._are_done(tenant, ids)
             if monotonic() >= deadline:
                 return False
@@ -127,6 +128,18 @@ class Indexing:
                 self._busy.discard(tenant)
             if not done:
                 await self._store.pause(_POLL_SECONDS)
+
+    async def catch_up(self, tenant: str) -> None:
+        """Index all that was written so far and complete what is being built, however much is written meanwhile."""
+        await self.settle(tenant, math.inf)
+        while not self._begin(tenant):
+            await self._store.pause(_POLL_SECONDS)
+        try:
+            while await self._build(tenant) or await self._clear(tenant):
+                pass
+        finally:
+            self._busy.discard(tenant)
+        await self.forget_ended(tenant)
 
     def _begin(self, tenant: str) -> bool:
         """Be the one in this process who indexes a tenant; False while another is."""
@@ -142,9 +155,11 @@ class Indexing:
 
     async def forget_ended(self, tenant: str, batch: int = 100) -> int:
         """Drop the entries of versions that ended; nothing has to be understood for that."""
-        total = 0
-        while ended := await self._store.pending(tenant, limit=batch, ended=True):
+        total, more = 0, True
+        while more:
+            ended = await self._store.pending(tenant, limit=batch, ended=True)
             total += await self._store.reflect(tenant, 0, [Reflected(each.mark, None) for each in ended])
+            more = len(ended) == batch
         return total
 
     async def batch(self, tenant: str) -> int:
@@ -240,3 +255,12 @@ class Indexing:
                 await self.book.removed(tenant, number)
             return max(swept.done, 1)
         return 0
+
+
+def _only_later(waiting: Sequence[Pending], upto: int, most: int) -> bool:
+    """Whether nothing that waits was written up to a point of the log; what merely ended does not count.
+
+    Those written later come after the others, so the first of them tells that there are no more of those.
+    """
+    live = [each for each in waiting if each.live]
+    return all(each.row.sequence > upto for each in live) and (bool(live) or len(waiting) < most)

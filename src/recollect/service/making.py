@@ -73,7 +73,7 @@ class Making:
                 made.append(self._made(each, found, None if isinstance(model, Failed) else model))
             except Exception as fault:  # noqa: BLE001 - whatever one version does, the others are indexed
                 log.error("indexing.fault %s", type(fault).__name__)
-                made.append(_NOTHING if lenient else Failed(refused=True))
+                made.append(_UNFINDABLE if lenient else Failed(refused=True))
         return made
 
     def _made(self, each: Pending, texts: Sequence[Passage], encoded: Encoded | None) -> Made:
@@ -91,7 +91,7 @@ class Making:
 
 
 _NO_HASHES = np.zeros(0, np.uint64)
-_NOTHING = Made(content_of(_NO_HASHES, _NO_HASHES, (), None), None)
+_UNFINDABLE = Made(content_of(_NO_HASHES, _NO_HASHES, (), None), None)
 """An entry by which nothing is found."""
 
 
