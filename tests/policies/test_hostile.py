@@ -196,7 +196,8 @@ async def test_a_policy_that_takes_too_much_is_denied_in_time_and_nobody_else_wa
         began = time.monotonic()
         reason = await stage.denied("bomb")
         assert time.monotonic() - began < DECIDED_SECONDS
-        assert stage.engine.pool.restarts - restarts == ("took" in reason or "ended" in reason or "long" in reason)
+        overran = "took" in reason or "ended" in reason or "long" in reason
+        assert stage.engine.pool.restarts - restarts in ((1, 2) if overran else (0,)), "it has a second chance at most"
         assert innocents.asked
         await asyncio.sleep(0.3)  # a policy that overran rests a moment
         assert await stage.denied("harmless") == ""

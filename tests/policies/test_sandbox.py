@@ -446,6 +446,19 @@ async def test_a_process_that_is_killed_makes_no_decision_wrong(number: int, cou
 
 
 @linux
+async def test_a_single_hiccup_denies_nothing_that_a_proven_policy_allows() -> None:
+    engine = RegoEngine(shipped_bundle(), clock=ManualClock())
+    policy = await engine.policy(None)
+    caller = Caller("t", "ann", scopes=frozenset(Scope), credential="x")
+    assert (await policy.authorize(caller, Action.READ, ("user", "ann"), "k")).allow
+    for pid in engine.pool.pids:
+        os.kill(pid, signal.SIGKILL)
+    assert (await policy.authorize(caller, Action.WRITE, ("user", "ann"), "k")).allow
+    assert engine.pool.restarts == 1
+    await engine.close()
+
+
+@linux
 @sized(200, 20_000)
 async def test_a_process_that_is_stopped_makes_no_decision_wrong_and_nobody_wait_for_ever(
     monkeypatch: pytest.MonkeyPatch, count: int

@@ -115,8 +115,11 @@ class Indexing:
             waiting = await self._store.pending(tenant, limit=most)
             if ids is not None and await self._are_done(tenant, ids):
                 return True
-            if not waiting or (ids is None and _only_later(waiting, upto, most)):
+            if not waiting:
                 return ids is None or await self._are_done(tenant, ids)
+            if ids is None and _only_later(waiting, upto, most):
+                await self.forget_ended(tenant)  # they are shown to nobody, but still count in the statistics
+                return True
             if monotonic() >= deadline:
                 return False
             if not self._begin(tenant):  # somebody in this process is at it already

@@ -327,6 +327,7 @@ class RegoPolicy(Policy):
         self._decisions: dict[object, Decision] = {}
         self._extracted: dict[object, Mapping[str, Any]] = {}
         self._narrowed: dict[object, Narrowed] = {}
+        self._answered = False
         self._overruns = 0
         self._resting_until = 0.0
 
@@ -395,15 +396,24 @@ class RegoPolicy(Policy):
         return {**context_of(caller), "now_ns": self._engine.now_ns()}
 
     async def _ask(self, entries: tuple[str, ...], told: bytes) -> list[list[Any]]:
-        """Ask, unless the bundle overran its time a moment ago: then others are not kept waiting by it."""
+        """Ask, unless the bundle overran its time a moment ago: then others are not kept waiting by it.
+
+        One that has answered before and never overran is asked a second time: it is the machine that hiccups.
+        """
         if self._overruns and monotonic() < self._resting_until:
             raise Overrun("the policy took too long a moment ago")
         try:
-            found = await self._engine.evaluate(self.compiled.loadable, entries, told)
+            try:
+                found = await self._engine.evaluate(self.compiled.loadable, entries, told)
+            except Overrun:
+                if self._overruns or not self._answered:
+                    raise
+                found = await self._engine.evaluate(self.compiled.loadable, entries, told)
         except Overrun:
             self._overruns += 1
             self._resting_until = monotonic() + min(0.05 * 2 ** min(self._overruns, 16), 30.0)
             raise
+        self._answered = True
         if self._overruns and monotonic() > self._resting_until + RECOVERED_SECONDS:
             self._overruns = 0
         return found
