@@ -144,3 +144,9 @@ def test_the_part_before_the_first_star_is_fixed() -> None:
     assert fixed_prefix(("*",)) == ()
     with pytest.raises(InvalidQuery):
         checked_pattern("ab", "prefix")
+
+
+def test_a_pattern_has_no_segment_that_no_namespace_can_have() -> None:
+    assert checked_pattern(("x" * 1_024, "*"), "suffix") == ("x" * 1_024, "*")
+    with pytest.raises(InvalidQuery, match="suffix segment 1 is longer than 1024 bytes"):
+        checked_pattern(("a", "é" * 513), "suffix")

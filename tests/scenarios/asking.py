@@ -257,6 +257,10 @@ def no_queries(cast: Cast) -> None:
         {"query": "tea", "order": "oldest"},
         {"query": "tea", "cursor": cast.alice.events()["cursor"]},
         {"query": "tea", "as_of": cast.alice.get(NOTES, "k")["created_at"]},
+        {"mode": "lexical"},
+        {"min_score": 0.5},
+        {"explain": True},
+        {"wait": 1},
     ]
     for bad in wrong:
         with refused("invalid_query"):

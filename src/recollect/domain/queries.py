@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from recollect.domain.address import DEPTH_CEILING, ROOT, Namespace
+from recollect.domain.address import DEPTH_CEILING, MAX_SEGMENT_BYTES, ROOT, Namespace
 from recollect.domain.attributes import stored_attributes
 from recollect.domain.errors import CursorExpired, InvalidCursor, InvalidQuery
 from recollect.domain.events import Entry, Event, Head
@@ -151,6 +151,8 @@ def checked_pattern(segments: Sequence[str], what: str) -> tuple[str, ...]:
     for place, segment in enumerate(segments):
         if not isinstance(segment, str) or not segment or flaw_in(segment):
             raise InvalidQuery(f"{what} segment {place} is not usable text")
+        if len(segment.encode()) > MAX_SEGMENT_BYTES:
+            raise InvalidQuery(f"{what} segment {place} is longer than {MAX_SEGMENT_BYTES} bytes")
     if len(segments) > DEPTH_CEILING:
         raise InvalidQuery(f"a {what} has at most {DEPTH_CEILING} segments")
     return tuple(segments)

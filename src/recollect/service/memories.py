@@ -326,6 +326,8 @@ class Memories(Administration):
             if view is None:
                 return Found([], None)
             return await look_for(self._workings, self._tenant, self._scope(view.prefix, within), view, look, seconds)
+        if mode != Mode.HYBRID or min_score is not None or explain is not False or wait is not None:
+            raise InvalidQuery("mode, min_score, explain and wait go with a query: say what to look for")
         wish = Find(
             Plane.ITEM,
             within if view is None else self._scope(view.prefix, within),
