@@ -16,6 +16,8 @@ from recollect.testing.servers import Server
 
 WRITERS = 2
 LAST = "the last"
+EACH_TURN = 25
+"""So many writes are acknowledged between two restarts."""
 
 
 def put(line: Line, place: str, key: str) -> bool:
@@ -28,24 +30,35 @@ def put(line: Line, place: str, key: str) -> bool:
     return reply.status == 200
 
 
-def write(url: str, token: str, name: str, enough: threading.Event) -> None:
-    """Write whatever happens, with a pause after each failure."""
+def write(url: str, token: str, name: str, written: list[str], enough: threading.Event) -> None:
+    """Write whatever happens, with a pause after each failure, and keep what was acknowledged."""
     count = 0
     with Line(url, token) as line:
         while not enough.is_set():
             count += 1
-            enough.wait(0.002 if put(line, name, f"k{count % 20}") else 0.05)
+            done = put(line, name, f"k{count % 20}")
+            if done:
+                written.append(name)
+            enough.wait(0.002 if done else 0.05)
+
+
+def let_write(written: list[str]) -> None:
+    """Wait until some more was written, on however busy a machine."""
+    before, began = len(written), time.monotonic()
+    while len(written) < before + EACH_TURN or time.monotonic() - began < 0.4:
+        assert time.monotonic() - began < 60
+        time.sleep(0.02)
 
 
 def read_through(folder: Path, restarts: int, ways: list[Way]) -> dict[str, Discrepancies]:
     """Let each way read while the server is stopped and killed in turn, and compare each with the log."""
     server = Server(folder).start()
-    token, enough = server.token, threading.Event()
+    token, enough, written = server.token, threading.Event(), list[str]()
     try:
         with in_thread(Proxy(server.url)) as proxy:
             readers = [Reader(way, proxy.url, token, LAST) for way in ways]
             names = [f"w{number}" for number in range(WRITERS)]
-            writers = [threading.Thread(target=write, args=(proxy.url, token, name, enough)) for name in names]
+            writers = [threading.Thread(target=write, args=(proxy.url, token, name, written, enough)) for name in names]
             for thread in [*writers, *readers]:
                 thread.start()
             deadline = time.monotonic() + 60
@@ -53,10 +66,10 @@ def read_through(folder: Path, restarts: int, ways: list[Way]) -> dict[str, Disc
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
             for turn in range(restarts):
-                time.sleep(0.4)
+                let_write(written)
                 server.kill() if turn % 2 else server.stop()
                 proxy.target = server.start().url
-            time.sleep(0.4)
+            let_write(written)
             enough.set()
             for thread in writers:
                 thread.join()
@@ -71,7 +84,7 @@ def read_through(folder: Path, restarts: int, ways: list[Way]) -> dict[str, Disc
         enough.set()
         server.stop()
     print(f"readers: {restarts} restarts, {len(log)} events")
-    assert len(log) > 20 * restarts
+    assert len(log) > EACH_TURN * restarts
     return {reader.way.__name__: compare(log, reader.saw) for reader in readers}
 
 
