@@ -278,6 +278,22 @@ async def test_while_the_new_model_cannot_be_had_the_old_one_serves_also_what_is
             await memories.trigger_index()
 
 
+async def test_while_the_first_model_cannot_be_had_words_find_what_is_written(tmp_path: Path) -> None:
+    with serving() as server:
+        settings = openai(server.url, 0.5)
+        server.refuses, server.status = (lambda _: True), 503
+        async with recollect.open(tmp_path, settings=settings) as memories:
+            await memories.put(("user", "u0"), "k", {"text": "whisky"})
+            found = await memories.search(query="whisky", explain=True)
+            assert [hit.key for hit in found] == ["k"]
+            assert found.explanation is not None
+            assert any("words alone" in rule for rule in found.explanation["rules"])
+            server.refuses = lambda _: False
+            status = await memories.trigger_index()
+            assert (status.model, status.rebuilding, status.indexed) == ("openai/m", None, 1)
+            assert [hit.key for hit in await memories.search(query="whisky", mode="semantic")] == ["k"]
+
+
 async def test_back_to_the_first_model_from_a_copy_is_the_same_as_never_having_left(tmp_path: Path) -> None:
     home = tmp_path / "home"
     expected = Expected(await fill(home, 50, with_dimension(OLD)))

@@ -22,12 +22,14 @@ from recollect.ports.keys import Keyring
 from recollect.ports.store import Pending, Reflected, Store
 from recollect.service.making import Failed, Made, Making
 from recollect.service.rules import Rules
-from recollect.service.series import Building, Embedders, Lines, Series, SeriesBook
+from recollect.service.series import Embedders, Lines, Series, SeriesBook
 
 Result = TypeVar("Result")
 _POLL_SECONDS = 0.01
 _PURPOSE = "search index"
 _MOST_BLINDERS = 256
+_MEND_SECONDS = 600.0
+_MEND_WITHIN = 86_400.0
 
 
 class Indexing:
@@ -49,6 +51,7 @@ class Indexing:
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="recollect-indexer")
         self._stirred: list[Callable[[], None]] = []
         self._filled_upto: dict[tuple[str, int], int] = {}
+        self._mended: dict[str, float] = {}
         self._busy: set[str] = set()
         self._lock = threading.Lock()
 
@@ -98,7 +101,12 @@ class Indexing:
     async def _round(self, tenant: str, after_batch: Callable[[int], Awaitable[bool]] | None) -> int:
         total = 0
         # What was written meanwhile always comes first: a new series may take hours.
-        while done := await self.batch(tenant) or await self._build(tenant) or await self._clear(tenant):
+        while (
+            done := await self.batch(tenant)
+            or await self._build(tenant)
+            or await self._clear(tenant)
+            or await self._mend(tenant)
+        ):
             total += done
             if after_batch is not None and not await after_batch(done):
                 break
@@ -138,7 +146,7 @@ class Indexing:
         while not self._begin(tenant):
             await self._store.pause(_POLL_SECONDS)
         try:
-            while await self._build(tenant) or await self._clear(tenant):
+            while await self._build(tenant) or await self._clear(tenant) or await self._mend(tenant, asked=True):
                 pass
         finally:
             self._busy.discard(tenant)
@@ -175,18 +183,36 @@ class Indexing:
             await self._store.reflect(tenant, 0, ended)
         live = [each for each in waiting if each.live]
         if live:
-            await self._reflect(tenant, live, await self._lines(tenant))
+            lines = await self._lines(tenant)
+            await self._reflect(tenant, live, lines)
+            await self._follow(tenant, live, lines)
         return len(waiting)
 
+    async def _follow(self, tenant: str, live: Sequence[Pending], before: Lines) -> None:
+        """Keep entries also in series that another process began or completed while these were made.
+
+        Nobody else would: the one who completed it saw these versions still waiting. If this one dies before that,
+        `_mend` finds them.
+        """
+        lines = await self.book.lines(tenant)
+        if lines is None or lines.filled == before.filled:
+            return
+        for series in lines.filled:
+            if series not in before.filled:
+                await self._keep(tenant, live, series)
+        for series in before.filled:
+            if series not in lines.filled:
+                await self._drop(tenant, series.number)
+
     async def _lines(self, tenant: str) -> Lines:
-        """The series to keep entries in; while a new model cannot even be asked for its dimension, those there are."""
+        """The series to keep entries in.
+
+        While a new model cannot even be asked for its dimension, those there are; if there are none, words have to do.
+        """
         try:
             return await self.book.agreed(tenant)
         except EmbedderTrouble:
-            lines = await self.book.lines(tenant)
-            if lines is None:
-                raise
-            return lines
+            return await self.book.lines(tenant) or await self.book.begun(tenant)
 
     async def _reflect(self, tenant: str, live: Sequence[Pending], lines: Lines) -> None:
         """Keep entries in the series that serves, then in the one that is being built, which is also filled later.
@@ -231,21 +257,45 @@ class Indexing:
         building = lines.building
         if building is None:
             return 0
-        done = await self._fill(tenant, building)
+        done = await self._fill(tenant, building.series)
         if not done:
             await self.book.complete(tenant, building)
         return done
 
-    async def _fill(self, tenant: str, building: Building) -> int:
-        number = building.series.number
+    async def _mend(self, tenant: str, *, asked: bool = False) -> int:
+        """See that all that counts as indexed can be found, and that nothing is left of series that were removed.
+
+        Only one who died while the model changed leaves such things, so it is looked for in the day after.
+        """
+        if not asked and monotonic() - self._mended.get(tenant, -math.inf) < _MEND_SECONDS:
+            return 0
+        lines = await self.book.lines(tenant)
+        if lines is None or lines.building is not None:
+            return 0
+        done = 0
+        if asked or self._clock() < after_seconds(lines.serving_since, _MEND_WITHIN):
+            done = await self._fill(tenant, lines.serving)
+            for number in () if done else range(1, lines.last + 1):
+                if number != lines.serving.number:
+                    await self._drop(tenant, number)
+        if not done:
+            self._mended[tenant] = monotonic()
+        return done
+
+    async def _drop(self, tenant: str, number: int) -> None:
+        while (await self._store.drop_series(tenant, number)).more:
+            pass
+
+    async def _fill(self, tenant: str, series: Series) -> int:
+        number = series.number
         after = self._filled_upto.get((tenant, number), 0)
         lacking, upto = await self._store.lacking(tenant, number, after=after, limit=self._rules.index_batch)
         if not lacking and after:  # once more from the beginning: what was written meanwhile may have been passed
             self._filled_upto.pop((tenant, number), None)
-            return await self._fill(tenant, building)
+            return await self._fill(tenant, series)
         if not lacking:
             return 0
-        await self._keep(tenant, lacking, building.series)
+        await self._keep(tenant, lacking, series)
         self._filled_upto[tenant, number] = upto
         return len(lacking)
 

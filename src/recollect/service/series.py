@@ -51,6 +51,10 @@ class Lines(msgspec.Struct, frozen=True):
     """Series whose entries are still to be removed."""
     last: int = 1
     """The highest number that was given."""
+    chosen_at: Instant = Instant(0)
+    """When the model was last changed."""
+    serving_since: Instant = Instant(0)
+    """When the present one took the place of another."""
 
     @property
     def filled(self) -> tuple[Series, ...]:
@@ -93,13 +97,17 @@ class SeriesBook:
         self._store = store
         self._embedders = embedders
         self._clock = clock
+        self._since = clock()
 
     async def lines(self, tenant: str) -> Lines | None:
         """The series of a tenant; None when nothing was ever indexed."""
         return (await self._read(tenant))[0]
 
     async def agreed(self, tenant: str) -> Lines:
-        """The same, brought in line with the embedder that is configured: for whoever is about to index."""
+        """The same, brought in line with the embedder that is configured: for whoever is about to index.
+
+        Of processes with different ones, the one that was started last decides, so that none undoes another's work.
+        """
         while True:
             lines, revision = await self._read(tenant)
             wanted = await self._wanted(lines)
@@ -108,12 +116,21 @@ class SeriesBook:
             with suppress(RevisionConflict):
                 await self._write(tenant, wanted, revision)
 
+    async def begun(self, tenant: str) -> Lines:
+        """The series of a tenant, which begins without vectors if there is none; those of a model can come later."""
+        lines, revision = await self._read(tenant)
+        if lines is None:
+            with suppress(RevisionConflict):
+                await self._write(tenant, Lines(Series(1, NO_MODEL, 0)), revision)
+            return await self.begun(tenant)
+        return lines
+
     async def _wanted(self, lines: Lines | None) -> Lines:
         embedder = self._embedders.configured
         name = NO_MODEL if embedder is None else embedder.model_name
         if lines is not None:
             aim = lines.serving if lines.building is None else lines.building.series
-            if aim.model == name:
+            if aim.model == name or lines.chosen_at > self._since:
                 return lines
         dimension = 0 if embedder is None else (await self._store.aside(embedder.model)).dimension
         if lines is None:
@@ -121,17 +138,19 @@ class SeriesBook:
         leftover = lines.leftover
         if lines.building is not None:
             leftover = (*leftover, lines.building.series.number)
+        now = self._clock()
         if name == lines.serving.model:
-            return Lines(lines.serving, None, leftover, lines.last)
+            return Lines(lines.serving, None, leftover, lines.last, now, now)
         new = Series(lines.last + 1, name, dimension)
-        return Lines(lines.serving, Building(new, self._clock()), leftover, new.number)
+        return Lines(lines.serving, Building(new, now), leftover, new.number, now, lines.serving_since)
 
     async def complete(self, tenant: str, built: Building) -> None:
         """Let a series serve that has everything, unless something else was decided meanwhile."""
         lines, revision = await self._read(tenant)
         if lines is None or lines.building != built:
             return
-        after = Lines(built.series, None, (*lines.leftover, lines.serving.number), lines.last)
+        leftover = (*lines.leftover, lines.serving.number)
+        after = Lines(built.series, None, leftover, lines.last, lines.chosen_at, self._clock())
         with suppress(RevisionConflict):
             await self._write(tenant, after, revision)
 
