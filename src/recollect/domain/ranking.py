@@ -30,6 +30,8 @@ LATE_WEIGHT = 0.6
 """What the second look at the best counts, beside what found them."""
 LATE_MOST = 50
 """How many get a second look."""
+_FLOOR, _BEHIND = 0.99, 0.98
+"""What is left of the scores of those that get none: the first part is what all others have at least."""
 NEAR_WEIGHT = 0.1
 """What it counts that something near by answers the query too."""
 NEAR = 10
@@ -243,7 +245,8 @@ def looked_at_again(
 ) -> list[Candidate]:
     """The best, scored anew by their words, if there is something to go by, and by what stands near them.
 
-    `late` has the closeness of the words of the first of them; what comes after those stays behind them.
+    `late` has the closeness of the words of the first of them. What comes after those stays behind them, as it was, so
+    that a deeper ranking begins with this one.
     """
     count = min(len(first), LATE_MOST)
     if not count:
@@ -256,6 +259,7 @@ def looked_at_again(
         scores = ((1 - LATE_WEIGHT) * spread(before) + LATE_WEIGHT * close).astype(np.float32)
     near = _near(first[:count], scores)
     scores = ((scores + NEAR_WEIGHT * near) / (1 + NEAR_WEIGHT)).astype(np.float32)
+    floor = _FLOOR * first[count - 1].score if count == LATE_MOST else 0.0
     again = []
     for place, each in enumerate(first[:count]):
         why = each.why
@@ -263,11 +267,9 @@ def looked_at_again(
             why = {**why, "near": round(float(near[place]), 6)}
             if close is not None and late is not None and not np.isnan(late[place]):
                 why["late"] = {"score": round(float(late[place]), 6), "scaled": round(float(close[place]), 6)}
-        again.append(_with(each, float(scores[place]), why))
+        again.append(_with(each, floor + (1 - floor) * float(scores[place]), why))
     again.sort(key=_merit)
-    least = again[-1].score
-    top = max(first[count - 1].score, 1e-9)
-    return again + [_with(each, least * min(each.score / top, 1.0), each.why) for each in first[count:]]
+    return again + [_with(each, _BEHIND * each.score, each.why) for each in first[count:]]
 
 
 def spread(scores: NDArray[np.float32]) -> NDArray[np.float32]:
