@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from recollect.domain.ranking import LATE_MOST, Candidate, looked_at_again
 
-COARSE = st.integers(0, 4).map(lambda number: number / 4)
+FEW = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Few different scores, so that many are equal."""
 
 
-@st.composite
-def rankings(draw: st.DrawFn) -> list[Candidate]:
-    count = draw(st.integers(1, LATE_MOST + 15))
+def ranking(chance: random.Random) -> list[Candidate]:
+    """What was found, some of it near each other and some far from all else."""
+    count = chance.choice((1, 10, LATE_MOST, LATE_MOST + 15))
+    apart = chance.choice((20, 500, 20_000))
     made = [
         Candidate(
-            number.to_bytes(16, "big"),
-            draw(COARSE),
-            draw(st.sampled_from("ab")),
-            draw(st.integers(0, 60)),
-            draw(st.integers(0, 3)),
+            chance.randbytes(16),
+            chance.choice(FEW),
+            chance.choice("ab"),
+            chance.randrange(apart),
+            chance.randrange(4),
             {},
         )
-        for number in range(count)
+        for _ in range(count)
     ]
     return sorted(made, key=merit)
 
@@ -33,17 +35,19 @@ def merit(each: Candidate) -> tuple[float, int, bytes]:
     return -each.score, -each.created_at, each.id
 
 
-@given(rankings(), st.data())
-def test_it_is_in_order_and_a_deeper_one_begins_with_it(first: list[Candidate], data: st.DataObject) -> None:
-    late = None
-    if data.draw(st.booleans()):
-        many = min(len(first), LATE_MOST)
-        late = np.array(data.draw(st.lists(COARSE, min_size=many, max_size=many)), np.float32)
+def test_it_is_in_order_and_a_deeper_one_begins_with_it() -> None:
+    chance = random.Random(1)
+    for _ in range(1_000):
+        first = ranking(chance)
+        late = np.array(chance.choices(FEW, k=min(len(first), LATE_MOST)), np.float32)
+        check(first, chance.choice((None, late)))
+
+
+def check(first: list[Candidate], late: NDArray[np.float32] | None) -> None:
     whole = looked_at_again(first, late)
     assert {each.id for each in whole} == {each.id for each in first}
     assert whole == sorted(whole, key=merit)
     assert all(0 <= each.score <= 1 for each in whole)
     if len(first) > LATE_MOST:
         assert looked_at_again(first[:LATE_MOST], late) == whole[:LATE_MOST]
-        behind = first[LATE_MOST:]
-        assert [each.id for each in whole[LATE_MOST:]] == [each.id for each in behind]
+        assert [each.id for each in whole[LATE_MOST:]] == [each.id for each in first[LATE_MOST:]]
