@@ -23,9 +23,10 @@ _NOTE_EMPTIED = f"""
 UPDATE events SET kept = {Kept.EMPTIED.value}
 WHERE tenant = $1 AND sequence IN (SELECT sequence FROM versions WHERE {{mine}} AND {{state}})
 """
+_NONE = NONE.replace("{", "{{").replace("}", "}}")  # what follows is filled in later
 _EMPTIED = f"""
 UPDATE versions SET
-    value = NULL, attributes = NULL, policy_attributes = '{NONE}', archived = 0, index_fields = NULL,
+    value = NULL, attributes = NULL, policy_attributes = '{_NONE}', archived = 0, index_fields = NULL,
     pinned_sequence = NULL, index_attempts = 0, index_after = NULL,
     index_state = CASE WHEN index_state = 'unwanted' THEN 'unwanted' ELSE 'pending' END
 """

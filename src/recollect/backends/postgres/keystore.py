@@ -22,9 +22,9 @@ CREATE TABLE keys (
     generation bigint NOT NULL,
     master     text COLLATE "C" NOT NULL,
     wrapped    bytea NOT NULL,
-    reserved   bigint NOT NULL
+    reserved   bigint NOT NULL,
+    UNIQUE (tenant, subject, generation)
 );
-CREATE UNIQUE INDEX keys_subject ON keys (tenant, sha256(convert_to(subject, 'UTF8')), generation);
 
 CREATE TABLE destructions (
     n       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -38,7 +38,7 @@ CREATE TABLE destructions (
 """
 _STEPS = (Step(_SCHEMA),)
 _COLUMNS = "id, tenant, subject, generation, master, wrapped, reserved"
-_OF = "tenant = $1 AND sha256(convert_to(subject, 'UTF8')) = sha256(convert_to($2::text, 'UTF8')) AND subject = $2"
+_OF = "tenant = $1 AND subject = $2"
 _ONE_AT_A_TIME = "LOCK TABLE keys IN SHARE ROW EXCLUSIVE MODE"
 
 
