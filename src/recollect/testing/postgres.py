@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, LiteralString, cast
+from typing import Any
 
 import psycopg
 
@@ -35,7 +35,7 @@ def drop_schema(url: str, *names: str) -> None:
     """Remove schemas with everything in them."""
     with psycopg.connect(url, autocommit=True) as connection:
         for name in names:
-            connection.execute(cast(LiteralString, f'DROP SCHEMA IF EXISTS "{name}" CASCADE'))
+            connection.execute(f'DROP SCHEMA IF EXISTS "{name}" CASCADE')
 
 
 class _PostgresScene:
@@ -168,6 +168,6 @@ class PostgresTamper:
 
     def _run(self, *statements: tuple[str, tuple[Any, ...]]) -> None:
         with psycopg.connect(self._url) as connection:
-            connection.execute(cast(LiteralString, f'SET search_path TO "{self._schema}"'))
+            connection.execute(f'SET search_path TO "{self._schema}"')
             for sql, bindings in statements:
-                connection.execute(cast(LiteralString, sql), bindings)
+                connection.execute(sql, bindings)

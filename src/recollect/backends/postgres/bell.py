@@ -114,7 +114,7 @@ class Bell:
                 self._on_ring()
 
     def _sleep(self, seconds: float, link: Link | None = None) -> None:
-        sources: list[object] = [self._there] if link is None else [self._there, link.connection.fileno()]
+        sources = [self._there.fileno(), *([] if link is None else [link.connection.fileno()])]
         select.select(sources, [], [], max(0.0, seconds))
         with suppress(OSError):
             self._there.recv(4_096)

@@ -85,8 +85,9 @@ class Asked:
         if len(self._addresses) <= _FEW:
             self._single = [link.send(_NEWEST, *place_of(commit.tenant, each)) for each in self._addresses]
         else:
-            planes, spaces, keys = zip(*((a.plane.value, a.namespace.encoded, a.key) for a in self._addresses))
-            self._many = link.send(_MANY, commit.tenant, list(planes), list(spaces), list(keys))
+            planes = [address.plane.value for address in self._addresses]
+            spaces = [address.namespace.encoded for address in self._addresses]
+            self._many = link.send(_MANY, commit.tenant, planes, spaces, [each.key for each in self._addresses])
 
     def receipt(self) -> Row | None:
         """Fingerprint and receipt of the same request, if it was carried out before."""
@@ -96,8 +97,8 @@ class Asked:
         """The newest version of each key: the live one, else the last that was."""
         found: dict[Address, Newest] = {}
         if self._many is not None:
-            for place, *row in self._many.fetchall():
-                _keep_newest(found, self._addresses[place - 1], row)
+            for row in self._many.fetchall():
+                _keep_newest(found, self._addresses[row[0] - 1], row[1:])
         for address, cursor in zip(self._addresses, self._single, strict=False):
             for row in cursor.fetchall():
                 _keep_newest(found, address, row)
@@ -152,7 +153,7 @@ def changed_since(link: Link, tenant: str, plane: Plane, within: Namespace, sinc
     bound = Bound(tenant, since, plane.value)
     inside = within_sql(within, bound)
     low = bound.add(subtree_range(within)[0])
-    around = f"({low}::text COLLATE \"C\" >= namespace AND {low}::text COLLATE \"C\" < namespace || chr(31))"
+    around = f'({low}::text COLLATE "C" >= namespace AND {low}::text COLLATE "C" < namespace || chr(31))'
     return link.row(_CHANGED.format(within=inside, around=around), *bound.values) is not None
 
 

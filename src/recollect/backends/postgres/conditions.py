@@ -11,7 +11,7 @@ from decimal import Decimal
 import msgspec
 
 from recollect.backends.postgres.places import Bound
-from recollect.domain.filters import RANGES, Condition, Filter, Operator, type_of_scalar
+from recollect.domain.filters import RANGES, Condition, Filter, Operator
 
 _SIGN = {Operator.GT: ">", Operator.GTE: ">=", Operator.LT: "<", Operator.LTE: "<="}
 _EXACT = 1 << 53
@@ -49,8 +49,8 @@ def _kind(condition: Condition, bound: Bound, column: str) -> str:
 
 def _equal(condition: Condition, bound: Bound, column: str) -> str:
     """Whether the attribute, or some element of it, is one of the operands."""
-    plain = [operand for operand in condition.operands if not _is_large(operand)]
-    large = [operand for operand in condition.operands if _is_large(operand)]
+    large = [operand for operand in condition.operands if isinstance(operand, int | float) and abs(operand) > _EXACT]
+    plain = [operand for operand in condition.operands if operand not in large]
     held = [_json({condition.name: each}) for operand in plain for each in (operand, [operand])]
     if len(held) > 2 * _FEW:
         tests = [f"{column}::jsonb @> ANY({bound.add(held)}::text[]::jsonb[])"]
@@ -65,10 +65,6 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _is_large(operand: type_of_scalar) -> bool:
-    return type(operand) in (int, float) and abs(operand) > _EXACT  # type: ignore[arg-type]
-
-
 def _some(condition: Condition, bound: Bound, column: str, tests: list[str]) -> str:
     """Whether a test holds for the attribute, or for some element of it."""
     found = f"({column}::json -> {bound.add(condition.name)}::text)"
@@ -79,13 +75,15 @@ def _some(condition: Condition, bound: Bound, column: str, tests: list[str]) -> 
 def _range_test(condition: Condition, bound: Bound) -> str:
     if condition.instant is not None:
         return f"(json_typeof(v) = 'string' AND v #>> '{{}}' ~ '{_TIMESTAMP}')"
-    return _number_test(condition.operator, condition.operands[0], bound)
+    operand = condition.operands[0]
+    if isinstance(operand, str):
+        return "false"  # only moments are compared as text
+    return _number_test(condition.operator, operand, bound)
 
 
-def _number_test(operator: Operator, operand: type_of_scalar, bound: Bound) -> str:
+def _number_test(operator: Operator, operand: float, bound: Bound) -> str:
     sign = _SIGN.get(operator, "=")
-    number = Decimal(operand)
-    whole = f"v::text::numeric {sign} {bound.add(number)}::numeric"
+    whole = f"v::text::numeric {sign} {bound.add(Decimal(operand))}::numeric"
     near = float(operand)
     if near == operand:
         fraction = f"v::text::float8 {sign} {bound.add(near)}::float8"

@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, LiteralString, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import psycopg
 from psycopg.types.numeric import Int8BinaryDumper
@@ -97,7 +97,7 @@ class Link:
     def send(self, sql: str, *bindings: object) -> psycopg.Cursor[Row]:
         """Run a statement; in a pipeline, the answer is waited for when the cursor is read."""
         cursor = self.connection.cursor(binary=True)
-        cursor.execute(cast(LiteralString, sql), bindings)
+        cursor.execute(sql, bindings)
         return cursor
 
     def rows(self, sql: str, *bindings: object) -> list[Row]:
@@ -113,7 +113,7 @@ class Link:
         if len(rows) == 1:
             self.send(sql, *rows[0])
         elif rows:
-            self.connection.cursor().executemany(cast(LiteralString, sql), [tuple(row) for row in rows])
+            self.connection.cursor().executemany(sql, [tuple(row) for row in rows])
 
     @contextmanager
     def pipeline(self) -> Iterator[None]:
@@ -132,7 +132,7 @@ class Link:
         """What a statement returns, some at a time; only within a snapshot."""
         with self.connection.cursor(name="recollect", binary=True) as cursor:
             cursor.itersize = 1_000
-            cursor.execute(cast(LiteralString, sql), bindings)
+            cursor.execute(sql, bindings)
             yield from cursor
 
     @property
@@ -169,7 +169,7 @@ def open_link(options: PostgresOptions) -> Link:
             "idle_in_transaction_session_timeout": _milliseconds(options.idle_seconds),
         }
         calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in settings.items())
-        connection.execute(cast(LiteralString, f"SELECT {calls}"), prepare=False)
+        connection.execute(f"SELECT {calls}", prepare=False)
     except BaseException:
         connection.close()
         raise

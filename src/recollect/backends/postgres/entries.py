@@ -114,9 +114,7 @@ def _drop(group: Group, row_id: bytes) -> bool:
 
 def put_off(group: Group, marks: Sequence[Mark], until: Instant) -> None:
     """Let these wait until a moment, unless they changed."""
-    group.link.many(
-        _PUT_OFF, [(until, group.tenant, mark.id, mark.pinned_sequence, mark.live) for mark in marks]
-    )
+    group.link.many(_PUT_OFF, [(until, group.tenant, mark.id, mark.pinned_sequence, mark.live) for mark in marks])
 
 
 def drop_series(group: Group, series: int, limit: int) -> Swept:

@@ -82,9 +82,7 @@ class PostgresKeyStore(KeyStore):
         with self._changing() as link:
             sql = f"INSERT INTO keys ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING"
             for key in make():
-                link.send(
-                    sql, key.id, key.tenant, key.subject, key.generation, key.master, key.wrapped, key.reserved
-                )
+                link.send(sql, key.id, key.tenant, key.subject, key.generation, key.master, key.wrapped, key.reserved)
 
     def reserve(self, key_ids: Sequence[bytes], uses: int) -> None:
         """Count uses durably before they happen, in one transaction for all."""

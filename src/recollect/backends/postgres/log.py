@@ -120,9 +120,7 @@ WHERE v.tenant = $1
 """
 
 
-def verify(
-    link: Link, tenant: str, expected: tuple[int, bytes] | None, progress: Progress | None
-) -> Verification:
+def verify(link: Link, tenant: str, expected: tuple[int, bytes] | None, progress: Progress | None) -> Verification:
     """Check every event and every version of a tenant, within one snapshot."""
     with link.snapshot():
         end = head(link, tenant)

@@ -12,7 +12,6 @@ indexed by their beginning; what lies beyond it only counts, hashed, where somet
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import LiteralString, cast
 
 from recollect.backends.postgres.connections import Link
 from recollect.backends.postgres.places import BEGINNING
@@ -202,4 +201,4 @@ def _begin(link: Link, schema: str) -> None:
 
 def _run(link: Link, script: str) -> None:
     if script:
-        link.connection.execute(cast(LiteralString, script), prepare=False)
+        link.connection.execute(script, prepare=False)

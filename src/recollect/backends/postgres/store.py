@@ -260,9 +260,7 @@ class PostgresStore(Store):
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         """Take or prolong a lease."""
-        return await self._run(
-            self._leased, lambda link: upkeep.acquire(link, name, holder, seconds, self._clock())
-        )
+        return await self._run(self._leased, lambda link: upkeep.acquire(link, name, holder, seconds, self._clock()))
 
     async def renew(self, lease: Lease, seconds: float) -> Lease:
         """Prolong a lease that is still held."""

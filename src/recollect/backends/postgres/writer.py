@@ -67,9 +67,7 @@ class Group:
         """Write where the log ends, and commit."""
         if self._moved:
             head = self.head
-            self.link.send(
-                _MOVE, self.tenant, head.sequence, head.hash, head.trimmed, head.trimmed_hash, self._change
-            )
+            self.link.send(_MOVE, self.tenant, head.sequence, head.hash, head.trimmed, head.trimmed_hash, self._change)
         self.link.send("COMMIT")
 
 
@@ -140,9 +138,7 @@ class Writer:
                 waiting.append(job)
                 return
             self._waiting[tenant] = deque([job])
-        if not here:
-            self._threads.submit(self._lead, tenant)
-        elif not self._lead_once(tenant):
+        if not here or not self._lead_once(tenant):
             self._threads.submit(self._lead, tenant)
 
     def close(self) -> None:
