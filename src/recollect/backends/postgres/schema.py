@@ -150,6 +150,10 @@ CREATE TABLE recollect_schema (
 """
 
 
+_TABLES = "SELECT 1 FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE s.nspname = $1"
+"""Asked of the catalogue itself: what looks a name up may remember that there was none."""
+
+
 def migrate(link: Link, schema: str, steps: tuple[Step, ...] = STEPS, *, finish: bool = False) -> None:
     """Bring the schema to where this program can use it; refuse one that is another program's, or too new.
 
@@ -185,14 +189,13 @@ def migrate(link: Link, schema: str, steps: tuple[Step, ...] = STEPS, *, finish:
 
 def _done(link: Link, schema: str) -> list[bool]:
     """For every step that was taken, in order, whether its second part was too."""
-    if link.row("SELECT to_regclass($1)::text", f"{schema}.recollect_schema") == (None,):
+    if link.row(f"{_TABLES} AND c.relname = 'recollect_schema'", schema) is None:
         return []
     return [bool(post) for (post,) in link.rows("SELECT post FROM recollect_schema ORDER BY step")]
 
 
 def _begin(link: Link, schema: str) -> None:
-    others = "SELECT count(*) FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE s.nspname = $1"
-    if link.row(others, schema) != (0,):
+    if link.row(_TABLES, schema) is not None:
         raise NotAStore(f"the schema {schema} belongs to another program; name another one")
     if link.row("SELECT 1 FROM pg_namespace WHERE nspname = $1", schema) is None:
         _run(link, f'CREATE SCHEMA "{schema}"')
