@@ -16,7 +16,19 @@ from tests.contract.test_planted_faults import (
 )
 from tests.engines import needs_postgres
 
-from recollect.backends.postgres import commits, conditions, entries, erasing, log, places, reads, schema, store, upkeep
+from recollect.backends.postgres import (
+    commits,
+    conditions,
+    entries,
+    erasing,
+    log,
+    places,
+    reads,
+    schema,
+    store,
+    upkeep,
+    writing,
+)
 from recollect.backends.postgres.connections import Link
 from recollect.backends.postgres.places import Bound
 from recollect.backends.postgres.writer import Group
@@ -150,8 +162,8 @@ def plant_altered_pinned_anew(patch: pytest.MonkeyPatch) -> None:
 
 
 def plant_index_not_told(patch: pytest.MonkeyPatch) -> None:
-    assert ", index_state = $4" in commits._LABEL
-    patch.setattr(commits, "_LABEL", commits._LABEL.replace(", index_state = $4", "") + " AND $4::text IS NOT NULL")
+    assert ", index_state = $4" in writing._LABEL
+    patch.setattr(writing, "_LABEL", writing._LABEL.replace(", index_state = $4", "") + " AND $4::text IS NOT NULL")
 
 
 def plant_own_stamps_only(patch: pytest.MonkeyPatch) -> None:
@@ -176,7 +188,7 @@ def plant_untold(patch: pytest.MonkeyPatch) -> None:
 
 
 def plant_put_off(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(commits, "_END", commits._END.replace("index_after = NULL", "index_after = index_after"))
+    patch.setattr(writing, "_END", writing._END.replace("index_after = NULL", "index_after = index_after"))
 
 
 def plant_all_dropped(patch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from recollect.backends.postgres.connections import Link, open_link
 from recollect.backends.postgres.options import PostgresOptions
 from recollect.domain.errors import RecollectError
 
-_PAUSE_SECONDS = 0.005
+_PAUSE_SECONDS = 0.02
 """Commits that follow each other faster share one ringing."""
 _RETRY_SECONDS = 0.5
 _LOOK_SECONDS = 60.0

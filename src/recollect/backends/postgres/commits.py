@@ -43,24 +43,6 @@ _PINNED = f"""
 SELECT {SEALED}, e.digest FROM versions v
 LEFT JOIN events e ON e.tenant = v.tenant AND e.sequence = coalesce(v.pinned_sequence, v.sequence) WHERE v.id = $1
 """
-_LABEL = """
-UPDATE versions SET policy_attributes = $2, pinned_sequence = $3, index_state = $4, index_attempts = 0,
-    index_after = NULL WHERE id = $1
-"""
-_END = """
-UPDATE versions SET ended_at = $2, end_reason = $3, ended_sequence = $4, index_state = $5, index_attempts = 0,
-    index_after = NULL WHERE id = $1
-"""
-_INSERT = """
-INSERT INTO versions (id, tenant, plane, namespace, key, revision, sequence, created_at, written_at, expires_at,
-    ended_at, end_reason, ended_sequence, index_state, policy_attributes, attributes, value, archived,
-    index_fields, pinned_sequence)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
-"""
-_TELL = """
-INSERT INTO events (tenant, sequence, kind, plane, namespace, key, row_id, revision, at, expires_at, actor, detail,
-    digest, previous, hash) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
-"""
 _CHANGED = """
 SELECT 1 FROM events WHERE tenant = $1 AND sequence > $2 AND (
     (plane = $3 AND {within}) OR (kind = 'erased' AND ({within} OR {around}))
@@ -78,16 +60,17 @@ class Asked:
 
     def __init__(self, link: Link, commit: Commit) -> None:
         request = commit.idempotency
+        self.lookup = None if request is None else request.lookup
         self._receipt = None if request is None else link.send(_RECEIPT, commit.tenant, request.lookup)
-        self._addresses = addresses_of(commit)
+        self.addresses = addresses_of(commit)
         self._single: list[psycopg.Cursor[Row]] = []
         self._many: psycopg.Cursor[Row] | None = None
-        if len(self._addresses) <= _FEW:
-            self._single = [link.send(_NEWEST, *place_of(commit.tenant, each)) for each in self._addresses]
+        if len(self.addresses) <= _FEW:
+            self._single = [link.send(_NEWEST, *place_of(commit.tenant, each)) for each in self.addresses]
         else:
-            planes = [address.plane.value for address in self._addresses]
-            spaces = [address.namespace.encoded for address in self._addresses]
-            self._many = link.send(_MANY, commit.tenant, planes, spaces, [each.key for each in self._addresses])
+            planes = [address.plane.value for address in self.addresses]
+            spaces = [address.namespace.encoded for address in self.addresses]
+            self._many = link.send(_MANY, commit.tenant, planes, spaces, [each.key for each in self.addresses])
 
     def receipt(self) -> Row | None:
         """Fingerprint and receipt of the same request, if it was carried out before."""
@@ -98,8 +81,8 @@ class Asked:
         found: dict[Address, Newest] = {}
         if self._many is not None:
             for row in self._many.fetchall():
-                _keep_newest(found, self._addresses[row[0] - 1], row[1:])
-        for address, cursor in zip(self._addresses, self._single, strict=False):
+                _keep_newest(found, self.addresses[row[0] - 1], row[1:])
+        for address, cursor in zip(self.addresses, self._single, strict=False):
             for row in cursor.fetchall():
                 _keep_newest(found, address, row)
         return found.get
@@ -114,6 +97,9 @@ def _keep_newest(found: dict[Address, Newest], address: Address, row: Sequence[A
 
 def apply_commit(group: Group, commit: Commit, asked: Asked, *, now: Instant, ids: Ids, sealer: Sealer) -> Receipt:
     """Decide the commit on what is stored now, and write the plan."""
+    if group.has_outdated(asked.addresses, asked.lookup):
+        group.flush()
+        asked = Asked(group.link, commit)
     request = commit.idempotency
     known = asked.receipt()
     if request is not None and known is not None:
@@ -125,13 +111,14 @@ def apply_commit(group: Group, commit: Commit, asked: Asked, *, now: Instant, id
         commit,
         head=group.head,
         newest=asked.newest(),
-        pinned=lambda row_id: pinned(group.link, row_id),
-        changed_since=lambda plane, within, since: changed_since(group.link, commit.tenant, plane, within, since),
+        pinned=lambda row_id: pinned(group.flushed(), row_id),
+        changed_since=lambda plane, within, since: changed_since(group.flushed(), commit.tenant, plane, within, since),
         now=now,
         new_id=ids,
         seal=sealer.seal,
     )
     write_plan(group, plan)
+    group.outdate(asked.addresses, asked.lookup)
     if request is not None:
         kept = _encode_receipt(plan.receipt)
         group.link.send(_KEEP_RECEIPT, commit.tenant, request.lookup, request.fingerprint, kept, now)
@@ -158,69 +145,6 @@ def changed_since(link: Link, tenant: str, plane: Plane, within: Namespace, sinc
 
 
 def write_plan(group: Group, plan: Plan) -> None:
-    """Write what was decided: labels, endings, versions, events, head."""
-    link, tenant = group.link, group.tenant
-    link.many(
-        _LABEL,
-        [(label.id, label.policy_attributes, label.sequence, label.index_state.value) for label in plan.labels],
-    )
-    link.many(
-        _END,
-        [
-            (ending.id, ending.at, ending.reason.value, ending.sequence, ending.index_state.value)
-            for ending in plan.endings
-        ],
-    )
-    link.many(
-        _INSERT,
-        [
-            (
-                version.id,
-                tenant,
-                version.address.plane.value,
-                version.address.namespace.encoded,
-                version.address.key,
-                version.revision,
-                version.sequence,
-                version.created_at,
-                version.written_at,
-                version.expires_at,
-                version.ended_at,
-                None if version.end_reason is None else version.end_reason.value,
-                version.ended_sequence,
-                version.index_state.value,
-                version.policy_attributes,
-                version.attributes,
-                version.value,
-                int(version.archived),
-                version.index_fields,
-                version.pinned_sequence,
-            )
-            for version in plan.versions
-        ],
-    )
-    link.many(
-        _TELL,
-        [
-            (
-                event.tenant,
-                event.sequence,
-                event.kind.value,
-                event.address.plane.value,
-                event.address.namespace.encoded,
-                event.address.key,
-                event.row_id,
-                event.revision,
-                event.at,
-                event.expires_at,
-                event.actor,
-                event.detail,
-                event.digest,
-                event.previous,
-                event.hash,
-            )
-            for event in plan.events
-        ],
-    )
+    """Have what was decided written, together with what others in the transaction decide."""
     if plan.events:
-        group.move(plan.head)
+        group.defer(plan)

@@ -294,7 +294,7 @@ class PostgresStore(Store):
     # -- inner
 
     async def _write(self, tenant: str, work: Callable[[Group], Any]) -> Any:
-        return await self._submit(tenant, Job(lambda group, _: work(group)))
+        return await self._submit(tenant, Job(lambda group, _: work(group.alone())))
 
     async def _submit(self, tenant: str, job: Job) -> Any:
         if self._closed:

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future
 from typing import Any
 
 import psycopg
 
 from recollect.backends.postgres.connections import Link, Pool, is_lost, is_worth_repeating, translated
+from recollect.backends.postgres.writing import write_plans
+from recollect.domain.address import Address
 from recollect.domain.errors import OutcomeUnknown, RecollectError, StoreClosed
 from recollect.domain.events import Head
+from recollect.domain.planning import Plan
 from recollect.ports.keys import Destruction, Sealer
 
 _LOCK = "SELECT sequence, hash, trimmed, trimmed_hash, change FROM tenants WHERE tenant = $1 FOR UPDATE"
@@ -27,7 +30,11 @@ _ATTEMPTS = 4
 
 
 class Group:
-    """One transaction under way that holds the lock of its tenant: its connection, and where the log ends."""
+    """One transaction under way that holds the lock of its tenant: its connection, and where the log ends.
+
+    What jobs decide is written later, together; what they ask is asked before, together. So a job whose keys
+    another has changed meanwhile must have that written first, and ask again.
+    """
 
     def __init__(self, link: Link, tenant: str) -> None:
         self.link = link
@@ -35,22 +42,57 @@ class Group:
         self.head = Head()
         self._change = 0
         self._moved = False
+        self._plans: list[Plan] = []
+        self._outdated: set[object] = set()
+        self._all_outdated = False
 
-    def begin(self, send: Callable[[Link], Any] | None) -> Any:
-        """Lock the tenant, and send what the first job asks along with it."""
+    def begin(self, jobs: Sequence[Job]) -> list[Any]:
+        """Lock the tenant, and send what the jobs ask along with it."""
         self.link.send("BEGIN")
         locked = self.link.send(_LOCK, self.tenant)
-        sent = None if send is None else send(self.link)
+        sent = [job.send(self.link) for job in jobs]
         found = locked.fetchone()
         if found is None:  # nobody has written for this tenant before
             self.link.send(_MAKE, self.tenant)
             found = self.link.row(_LOCK, self.tenant)
-            sent = None if send is None else send(self.link)
+            sent = [job.send(self.link) for job in jobs]
         if found is None:
             raise AssertionError("unreachable: the row was made, and rows of tenants are never deleted")
         *head, self._change = found
         self.head = Head(*head)
         return sent
+
+    def defer(self, plan: Plan) -> None:
+        """Write this in the end, or when somebody has to see it."""
+        self._plans.append(plan)
+        self.move(plan.head)
+
+    def flush(self) -> None:
+        """Write what was deferred."""
+        plans, self._plans = self._plans, []
+        if plans:
+            write_plans(self.link, self.tenant, plans)
+
+    def flushed(self) -> Link:
+        """The connection, for a question that must see what the work before it has done."""
+        self.flush()
+        return self.link
+
+    def alone(self) -> Group:
+        """This group, for work that may change anything: nothing is deferred, and nothing asked before holds after."""
+        self.flush()
+        self._all_outdated = True
+        return self
+
+    def outdate(self, addresses: Iterable[Address], lookup: bytes | None) -> None:
+        """What was asked about these keys, and this request, no longer holds."""
+        self._outdated.update(addresses)
+        self._outdated.add(lookup)
+
+    def has_outdated(self, addresses: Iterable[Address], lookup: bytes | None) -> bool:
+        """True when what was asked about some of these keys, or this request, no longer holds."""
+        known = self._outdated
+        return self._all_outdated or (lookup is not None and lookup in known) or not known.isdisjoint(addresses)
 
     def move(self, head: Head) -> None:
         """The tenant's log now ends, or begins, elsewhere."""
@@ -64,7 +106,8 @@ class Group:
         return before
 
     def finish(self) -> None:
-        """Write where the log ends, and commit."""
+        """Write what was deferred and where the log ends, and commit."""
+        self.flush()
         if self._moved:
             head = self.head
             self.link.send(_MOVE, self.tenant, head.sequence, head.hash, head.trimmed, head.trimmed_hash, self._change)
@@ -82,7 +125,7 @@ class Job:
     def __init__(
         self,
         work: Callable[[Group, Any], Any],
-        send: Callable[[Link], Any] | None = None,
+        send: Callable[[Link], Any] = lambda _: None,
         subjects: Iterable[tuple[str, str]] = (),
     ) -> None:
         self.work, self.send, self.subjects = work, send, subjects
@@ -200,22 +243,18 @@ class Writer:
         ending = False
         try:
             with link.pipeline():
-                sent = group.begin(jobs[0].send)
+                asked = group.begin(jobs)
                 # Only now, with the lock held, is what the key store says certain to hold until the commit.
                 for destruction in self._sealer.refresh():
                     if destruction.tenant == tenant:
-                        self._on_destruction(group, destruction)
-                        sent = None
+                        self._on_destruction(group.alone(), destruction)
                 self._sealer.prepare(subject for job in jobs for subject in job.subjects)
-                for job in jobs:
-                    if sent is None and job.send is not None:
-                        sent = job.send(link)
+                for job, answers in zip(jobs, asked, strict=True):
                     try:
                         job.error = None
-                        job.result = job.work(group, sent)
+                        job.result = job.work(group, answers)
                     except RecollectError as refusal:
                         job.error = refusal
-                    sent = None
                 ending = True
                 group.finish()
         except psycopg.Error as problem:
