@@ -123,3 +123,11 @@ def test_one_connection_too_few_is_told(options: PostgresOptions, opened: Open) 
     with store._pool.lend(), pytest.raises(StoreBusy, match="in use"):
         drive(store.head(TENANT))
     assert drive(store.head(TENANT)).sequence == 0
+
+
+def test_leases_are_given_after_every_connection_broke(options: PostgresOptions, opened: Open) -> None:
+    store = opened()
+    lease = drive(store.acquire("work", "me", 10))
+    assert lease is not None
+    terminate(options, *pids_of(store))
+    assert drive(store.renew(lease, 20)).fence == lease.fence

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar, cast
 
 import psycopg
-from psycopg.types.numeric import Int8BinaryDumper
+from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 
 from recollect.backends.postgres.options import PostgresOptions
 from recollect.domain.errors import (
@@ -160,7 +160,8 @@ def open_link(options: PostgresOptions) -> Link:
     try:
         connection.server_cursor_factory = psycopg.RawServerCursor
         connection.prepared_max = _PREPARED
-        connection.adapters.register_dumper(int, Int8BinaryDumper)
+        for dumper in (Int8Dumper, Int8BinaryDumper):  # one type for all, so that statements are prepared once
+            connection.adapters.register_dumper(int, dumper)
         _check_server(connection)
         settings = {
             "search_path": options.schema,

@@ -18,7 +18,7 @@ import psycopg
 
 from recollect.backends.postgres import commits, entries, erasing, log, reads, upkeep
 from recollect.backends.postgres.bell import Bell
-from recollect.backends.postgres.connections import Link, Pool, is_lost, translated, translating
+from recollect.backends.postgres.connections import Link, Pool, is_lost, is_worth_repeating, translated, translating
 from recollect.backends.postgres.options import PostgresOptions
 from recollect.backends.postgres.schema import migrate
 from recollect.backends.postgres.writer import Group, Job, Writer
@@ -317,19 +317,29 @@ class PostgresStore(Store):
         return await asyncio.get_running_loop().run_in_executor(threads or self._threads, work, *arguments)
 
     def _leased(self, work: Callable[[Link], Result]) -> Result:
-        """Work on a lease, in a transaction of its own."""
-        ending = False
+        """Work on a lease, in a transaction of its own; done again when the connection had broken before."""
         try:
-            with self._pool.lend() as link:
-                link.send("BEGIN")
-                answer = work(link)
-                ending = True
-                link.send("COMMIT")
-                return answer
+            try:
+                return self._in_transaction(work)
+            except psycopg.Error as problem:
+                if not is_worth_repeating(problem):
+                    raise
+            self._pool.forget_idle()
+            return self._in_transaction(work)
         except psycopg.Error as problem:
-            if ending and is_lost(problem):
-                raise OutcomeUnknown("the connection broke while the lease was being kept") from problem
             raise translated(problem) from problem
+
+    def _in_transaction(self, work: Callable[[Link], Result]) -> Result:
+        with self._pool.lend() as link:
+            link.send("BEGIN")
+            answer = work(link)
+            try:
+                link.send("COMMIT")
+            except psycopg.Error as problem:
+                if is_lost(problem):
+                    raise OutcomeUnknown("the connection broke while the lease was being kept") from problem
+                raise
+            return answer
 
 
 class _OneAtATime:
