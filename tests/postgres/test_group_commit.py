@@ -25,14 +25,15 @@ from recollect.testing.doubles import ManualClock, SerialIds
 async def store(options: PostgresOptions, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[PostgresStore]:
     """A store whose commits of one turn share one transaction: the first one waits until all have come."""
     honest = writer.Writer._lead
-    monkeypatch.setattr(writer.Writer, "_lead", lambda self, tenant: (_pause(), honest(self, tenant)))
+
+    def lead(leading: writer.Writer, tenant: str) -> None:
+        time.sleep(0.1)
+        honest(leading, tenant)
+
+    monkeypatch.setattr(writer.Writer, "_lead", lead)
     store = PostgresStore(options, clock=ManualClock(), ids=SerialIds(), sealer=Plain())
     yield store
     await store.close()
-
-
-def _pause() -> None:
-    time.sleep(0.1)
 
 
 async def together(store: PostgresStore, *commits: Commit) -> list[Receipt | BaseException]:
