@@ -8,6 +8,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -31,6 +32,7 @@ from recollect.domain.errors import (
     MasterKeyMissing,
     NotAStore,
     StoreUnavailable,
+    Unsupported,
 )
 from recollect.domain.identity import RANDOM_BYTES, uuid7
 from recollect.domain.instants import Instant
@@ -49,6 +51,7 @@ DATA_FILE = "recollect.db"
 KEYS_FOLDER = "keys"
 WRAPPED_KEYS_FILE = "wrapped.db"
 MASTER_KEY_FILE = "master.key"
+_SQLITE = "sqlite:///"
 
 
 def system_clock() -> Instant:
@@ -137,6 +140,8 @@ def restore(backup: str | Path, target: str | Path, *, keys: str | Path, setting
 
     Erasures done after the backup are carried out again, so that nothing erased comes back.
     """
+    if settings is not None and settings.store is not None:
+        raise Unsupported("a backup is restored into a data directory; leave the setting `store` out")
     source, folder, old_keys = Path(backup), Path(target), Path(keys)
     if not source.is_file():
         raise InvalidSetting(f"there is no backup at {source}")
@@ -172,6 +177,8 @@ def compose(
     if str(path) == IN_MEMORY:
         keyring = Envelope(MemoryKeyStore(), _Ephemeral(), clock)
         store: Store = MemoryStore(clock=clock, ids=ids, sealer=keyring, direct=direct)
+    elif settings.store is not None and not settings.store.reveal().startswith(_SQLITE):
+        store, keyring = _open_postgres(Path(path), settings, clock, ids, direct=direct)
     else:
         store, keyring = _open_folder(Path(path), settings, clock, ids, direct=direct)
     engine = _engine(settings, clock, direct=direct)
@@ -256,17 +263,13 @@ def _compose(
 
 
 def _open_folder(folder: Path, settings: Settings, clock: Clock, ids: Ids, *, direct: bool) -> tuple[Store, Envelope]:
-    data = folder / DATA_FILE
+    data = folder / DATA_FILE if settings.store is None else Path(settings.store.reveal().removeprefix(_SQLITE))
     known = data.exists()
     if known:
         check_ours(data)
         if settings.master_key_command is None and not (folder / KEYS_FOLDER / MASTER_KEY_FILE).exists():
             raise MasterKeyMissing(f"there is no master key at {folder / KEYS_FOLDER / MASTER_KEY_FILE}")
-    try:
-        make_folder(folder)
-        make_folder(folder / KEYS_FOLDER)
-    except OSError as problem:
-        raise StoreUnavailable(f"{folder} cannot be used as a data directory: {problem.strerror}") from None
+    _make_folders(folder)
     wrapped = folder / KEYS_FOLDER / WRAPPED_KEYS_FILE
     if known and not wrapped.exists():
         raise KeyStoreMissing(f"there is data in {folder}, but its wrapped keys are missing from {wrapped}")
@@ -280,6 +283,35 @@ def _open_folder(folder: Path, settings: Settings, clock: Clock, ids: Ids, *, di
     except BaseException:
         keys.close()
         raise
+
+
+def _open_postgres(folder: Path, settings: Settings, clock: Clock, ids: Ids, *, direct: bool) -> tuple[Store, Envelope]:
+    """Everything in PostgreSQL, but for the master key and the settings."""
+    try:
+        from recollect.backends.postgres import PostgresKeyStore, PostgresOptions, PostgresStore
+    except ImportError:
+        raise InvalidSetting("store: PostgreSQL needs its driver; install recollect[postgres]") from None
+    _make_folders(folder)
+    options = PostgresOptions(
+        "" if settings.store is None else settings.store.reveal(),
+        lock_seconds=settings.busy_seconds,
+        group=settings.group_size,
+    )
+    keys: KeyStore = PostgresKeyStore(replace(options, schema=f"{options.schema}_keys"))
+    try:
+        keyring = Envelope(keys, _master_keys(folder, settings, known=bool(keys.masters())), clock)
+        return PostgresStore(options, clock=clock, ids=ids, sealer=keyring, direct=direct), keyring
+    except BaseException:
+        keys.close()
+        raise
+
+
+def _make_folders(folder: Path) -> None:
+    try:
+        make_folder(folder)
+        make_folder(folder / KEYS_FOLDER)
+    except OSError as problem:
+        raise StoreUnavailable(f"{folder} cannot be used as a data directory: {problem.strerror}") from None
 
 
 def _master_keys(folder: Path, settings: Settings, *, known: bool) -> MasterKeys:

@@ -12,7 +12,8 @@ SOURCE = ROOT / "src/recollect"
 
 _RUNS_CODE = {"eval", "exec", "compile", "__import__"}
 _UNSAFE_MODULES = {"pickle", "marshal", "shelve", "dill", "yaml"}
-_NO_DRIVERS = {"apsw", "sqlite3"}
+_NO_DRIVERS = {"apsw", "sqlite3", "psycopg"}
+_RUNS_SQL = {"execute", "executemany", "send", "row", "rows", "many", "stream"}
 _CHANCE_AND_TIME = {"time", "random", "os", "secrets", "socket", "threading", "asyncio", "pathlib", "subprocess"}
 _ID_MAKERS = {"uuid1", "uuid3", "uuid4", "uuid5", "uuid6", "uuid7", "uuid8", "getnode"}
 _NOW = {"now", "utcnow", "today"}
@@ -57,8 +58,8 @@ def _only_safe_load(tree: ast.Module) -> bool:
     return not whole and all(name.name == "safe_load" for names in plain for name in names)
 
 
-def knows_sqlite(source: str) -> list[str]:
-    """Drivers imported and SQL written; both belong in one package."""
+def knows_sql(source: str) -> list[str]:
+    """Drivers imported and SQL written; both belong in the packages of the backends."""
     tree = ast.parse(source)
     found = sorted(_NO_DRIVERS.intersection(imported(tree)))
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
@@ -74,7 +75,7 @@ def unbound_values(source: str) -> list[int]:
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
             continue
-        if node.func.attr not in ("execute", "executemany"):
+        if node.func.attr not in _RUNS_SQL:
             continue
         sql = node.args[0]
         if isinstance(sql, ast.BinOp) and isinstance(sql.op, ast.Mod):

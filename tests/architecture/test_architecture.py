@@ -16,14 +16,19 @@ import recollect
 
 MODULES = [pytest.param(path, id=str(path.relative_to(SOURCE))) for path in modules()]
 DOMAIN = [pytest.param(path, id=path.stem) for path in modules(SOURCE / "domain")]
-SQLITE = [pytest.param(path, id=path.stem) for path in modules(SOURCE / "backends/sqlite")]
-_ABOUT_SQLITE = {
-    # The fault injectors and the planted faults work on the SQLite file itself.
+_SQL_BACKENDS = [SOURCE / "backends/sqlite", SOURCE / "backends/postgres"]
+SQL = [
+    pytest.param(path, id=str(path.relative_to(SOURCE / "backends")))
+    for backend in _SQL_BACKENDS
+    for path in modules(backend)
+]
+_ABOUT_SQL = {
+    # The fault injectors and the planted faults work on the tables themselves.
     path
     for path in modules()
-    if path.is_relative_to(SOURCE / "backends/sqlite") or path.is_relative_to(SOURCE / "testing")
+    if any(path.is_relative_to(folder) for folder in [*_SQL_BACKENDS, SOURCE / "testing"])
 }
-ELSEWHERE = [pytest.param(path, id=str(path.relative_to(SOURCE))) for path in modules() if path not in _ABOUT_SQLITE]
+ELSEWHERE = [pytest.param(path, id=str(path.relative_to(SOURCE))) for path in modules() if path not in _ABOUT_SQL]
 MOST_LINES = 500
 
 
@@ -71,23 +76,32 @@ def test_running_what_was_stored_is_caught(code: str) -> None:
 
 
 @pytest.mark.parametrize("path", ELSEWHERE)
-def test_only_the_sqlite_backend_knows_sqlite(path: Path) -> None:
-    assert rules.knows_sqlite(path.read_text()) == []
+def test_only_the_backends_for_it_know_sql(path: Path) -> None:
+    assert rules.knows_sql(path.read_text()) == []
 
 
 @pytest.mark.parametrize(
-    "code", ["import apsw", "def f():\n    import sqlite3", "x = 'SELECT a FROM b'", "f'DELETE FROM {x}'"]
+    "code",
+    [
+        "import apsw",
+        "from psycopg import sql",
+        "def f():\n    import sqlite3",
+        "x = 'SELECT a FROM b'",
+        "f'DELETE FROM {x}'",
+    ],
 )
-def test_knowing_sqlite_is_caught(code: str) -> None:
-    assert rules.knows_sqlite(code)
+def test_knowing_sql_is_caught(code: str) -> None:
+    assert rules.knows_sql(code)
 
 
-@pytest.mark.parametrize("path", SQLITE)
+@pytest.mark.parametrize("path", SQL)
 def test_values_are_bound_and_never_pasted_into_sql(path: Path) -> None:
     assert rules.unbound_values(path.read_text()) == []
 
 
-@pytest.mark.parametrize("code", ["db.execute('… = %s' % key)", "db.execute(f'… = {key}', ())"])
+@pytest.mark.parametrize(
+    "code", ["db.execute('… = %s' % key)", "db.execute(f'… = {key}', ())", "link.send(f'… = {key}', 1)"]
+)
 def test_a_value_pasted_into_sql_is_caught(code: str) -> None:
     assert rules.unbound_values(code)
 

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
+from tests.engines import needs_postgres
 
 from recollect.backends.keyring import Plain
 from recollect.backends.sqlite import SqliteOptions, SqliteStore
@@ -14,6 +15,7 @@ from recollect.testing.contract import CHECKS, Check, Trial
 from recollect.testing.contract.trial import clause
 from recollect.testing.doubles import ManualClock, SerialIds
 from recollect.testing.drivers import check_nothing_leaked, memory_trial, sqlite_trial
+from recollect.testing.postgres import postgres_trial
 
 
 def _memory(folder: Path) -> AbstractAsyncContextManager[Trial]:
@@ -28,7 +30,20 @@ def _sqlite_encrypted(folder: Path) -> AbstractAsyncContextManager[Trial]:
     return sqlite_trial(folder, encrypted=True)
 
 
-@pytest.fixture(params=[_memory, _sqlite, _sqlite_encrypted], ids=["memory", "sqlite", "sqlite-encrypted"])
+def _postgres(folder: Path) -> AbstractAsyncContextManager[Trial]:
+    needs_postgres()
+    return postgres_trial(folder, encrypted=False)
+
+
+def _postgres_encrypted(folder: Path) -> AbstractAsyncContextManager[Trial]:
+    needs_postgres()
+    return postgres_trial(folder, encrypted=True)
+
+
+@pytest.fixture(
+    params=[_memory, _sqlite, _sqlite_encrypted, _postgres, _postgres_encrypted],
+    ids=["memory", "sqlite", "sqlite-encrypted", "postgres", "postgres-encrypted"],
+)
 async def trial(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Trial]:
     """A fresh trial. When it is over, its driver asserts that no thread and no connection is left."""
     async with request.param(tmp_path) as trial:

@@ -1,4 +1,4 @@
-"""The promises K1 to K6, on both key stores; each test cites its clause in its name."""
+"""The promises K1 to K7, on every key store; each test cites its clause in its name."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+import psycopg
 import pytest
+from tests.engines import needs_postgres
 
 from recollect.backends.keyring import Envelope, FileMasterKeys
 from recollect.backends.memory import MemoryKeyStore
+from recollect.backends.postgres import PostgresKeyStore, PostgresOptions
 from recollect.backends.sqlite import SqliteKeyStore, SqliteOptions
 from recollect.domain.errors import KeyErased, MasterKeyMismatch
 from recollect.domain.planning import Erasure
 from recollect.ports.keys import Destruction, KeyStore, WrappedKey
 from recollect.testing.contract.scenes import at
 from recollect.testing.doubles import ManualClock
+from recollect.testing.postgres import drop_schema, fresh_schema
 
 TENANT = "acme"
 ANN = at("user", "ann")
@@ -26,10 +30,11 @@ ROW = b"r" * 16
 class Ring:
     """A key store that several processes could share, its master keys, and envelopes over them."""
 
-    def __init__(self, folder: Path, *, durable: bool) -> None:
+    def __init__(self, folder: Path, *, durable: bool, postgres: bool = False) -> None:
         self.folder = folder
         self.clock = ManualClock()
         self._memory = None if durable else MemoryKeyStore()
+        self.server = PostgresOptions(needs_postgres(), fresh_schema()) if postgres else None
         self._opened: list[KeyStore] = []
 
     @property
@@ -38,14 +43,16 @@ class Ring:
 
     @property
     def file(self) -> Path | None:
-        return None if self._memory is not None else self.folder / "keys.db"
+        return None if self._memory is not None or self.server is not None else self.folder / "keys.db"
 
     def keys(self) -> KeyStore:
         """Another view of the same keys, as another process would have."""
-        if self.file is None:
-            assert self._memory is not None
+        if self._memory is not None:
             return self._memory
-        self._opened.append(SqliteKeyStore(SqliteOptions(self.file)))
+        if self.file is not None:
+            self._opened.append(SqliteKeyStore(SqliteOptions(self.file)))
+        elif self.server is not None:
+            self._opened.append(PostgresKeyStore(self.server))
         return self._opened[-1]
 
     def envelope(self, keys: KeyStore | None = None, *, rotate_at: int = 1 << 20, block: int = 4) -> Envelope:
@@ -56,11 +63,13 @@ class Ring:
     def close(self) -> None:
         for keys in self._opened:
             keys.close()
+        if self.server is not None:
+            drop_schema(self.server.url, self.server.schema)
 
 
-@pytest.fixture(params=[False, True], ids=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def ring(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ring]:
-    ring = Ring(tmp_path, durable=request.param)
+    ring = Ring(tmp_path, durable=request.param != "memory", postgres=request.param == "postgres")
     yield ring
     ring.close()
 
@@ -258,6 +267,30 @@ def test_k4_a_key_that_was_wrapped_twice_leaves_neither_wrapping(tmp_path: Path)
     assert len(set(wrappings)) == 3
     assert [remains(ring.file, wrapped) for wrapped in wrappings] == [[], [], []]
     ring.close()
+
+
+def test_k4_nothing_of_a_destroyed_key_is_left_in_the_table_of_a_server(tmp_path: Path) -> None:
+    ring = Ring(tmp_path, durable=True, postgres=True)
+    assert ring.server is not None
+    envelope, keys = ring.envelope(), ring.keys()
+    sealed = seal(envelope)
+    key = keys.by_id(sealed[1:17])
+    assert key is not None
+    envelope.rotate()
+    assert key.wrapped not in table_file(ring.server)
+    assert key.id in table_file(ring.server), "the search for what remains can find something"
+    envelope.destroy(erasure())
+    assert key.id not in table_file(ring.server)
+    ring.close()
+
+
+def table_file(server: PostgresOptions) -> bytes:
+    """Every byte of the file that holds the wrapped keys, the free space in it included."""
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+        path = "pg_relation_filepath(%s::regclass)"
+        row = connection.execute(f"SELECT pg_read_binary_file({path})", [f"{server.schema}.keys"]).fetchone()
+        return bytes(row[0]) if row else b""
 
 
 # -- K5

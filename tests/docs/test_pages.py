@@ -20,8 +20,8 @@ from recollect.testing.servers import Server
 
 NOT_RUN = {"docs/how-to/write-a-backend.md"}
 """Shown, not run: it tells of code that its reader has still to write."""
-RUN_ELSEWHERE = {"docs/how-to/use-an-opa-server.md"}
-"""Its steps need an OPA server, which tests/policies starts to take them."""
+RUN_ELSEWHERE = {"docs/how-to/use-an-opa-server.md", "docs/how-to/use-postgresql.md"}
+"""Their steps need an OPA server or a PostgreSQL, which tests/policies and tests/postgres start to take them."""
 GUIDES = sorted(
     str(page.relative_to(ROOT))
     for page in [ROOT / "README.md", ROOT / "docs/tutorial.md", *(ROOT / "docs/how-to").glob("*.md")]

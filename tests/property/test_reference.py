@@ -1,11 +1,11 @@
-"""One random program, run on the in-memory reference and on SQLite, must get equal answers, errors included."""
+"""One random program, run on the in-memory reference and on a subject, must get equal answers, errors included."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import pytest
@@ -19,11 +19,13 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from tests.engines import needs_postgres
 from tests.property import planted, programs
 from tests.sizes import sized
 
 from recollect.backends.keyring import Envelope, Plain
 from recollect.backends.memory import MemoryStore
+from recollect.backends.postgres import PostgresKeyStore, PostgresOptions, PostgresStore
 from recollect.backends.sqlite import SqliteKeyStore, SqliteOptions, SqliteStore
 from recollect.domain.address import Address, namespace
 from recollect.domain.commits import Commit, Condition, Expect, Operation, Receipt, Relabel, idempotency
@@ -35,11 +37,14 @@ from recollect.domain.queries import Archived, EventQuery, Find, NamespaceQuery,
 from recollect.domain.reasons import EventKind, Plane
 from recollect.domain.retention import Pass, Retention
 from recollect.domain.rows import is_expired
-from recollect.ports.keys import Sealer
-from recollect.ports.store import Lease, Mark
+from recollect.ports.clock import Clock
+from recollect.ports.keys import KeyStore, Sealer
+from recollect.ports.store import Lease, Mark, Store
 from recollect.sync import drive
 from recollect.testing.doubles import ManualClock, SerialIds
 from recollect.testing.drivers import OneMasterKey, fresh_folders
+from recollect.testing.engines import postgres_url
+from recollect.testing.postgres import drop_schema, fresh_schema
 
 HASHES = {"digest", "previous", "hash", "trimmed_hash"}
 """What differs when one of the two seals its values: sealing draws on chance."""
@@ -63,20 +68,62 @@ def comparable(value: Any, *, hashes: bool) -> Any:
     return type(value).__name__, {name: comparable(each, hashes=hashes) for name, each in kept.items()}
 
 
+class Subject(Protocol):
+    """What is compared with the reference: a store and its keys, on fresh data."""
+
+    def keys(self) -> KeyStore: ...
+
+    def store(self, clock: Clock, sealer: Sealer) -> Store: ...
+
+    def forget(self) -> None: ...
+
+
+class InSqlite:
+    """A file in a directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def keys(self) -> KeyStore:
+        return SqliteKeyStore(SqliteOptions(self._folder / "keys.db", synchronous="OFF"))
+
+    def store(self, clock: Clock, sealer: Sealer) -> Store:
+        options = SqliteOptions(self._folder / "data.db", synchronous="OFF")
+        return SqliteStore(options, clock=clock, ids=SerialIds(), sealer=sealer, direct=True)
+
+    def forget(self) -> None:
+        pass
+
+
+class InPostgres:
+    """A schema on the server for tests."""
+
+    def __init__(self) -> None:
+        self._url, self._schema = postgres_url(), fresh_schema()
+
+    def keys(self) -> KeyStore:
+        return PostgresKeyStore(PostgresOptions(self._url, f"{self._schema}_keys"))
+
+    def store(self, clock: Clock, sealer: Sealer) -> Store:
+        options = PostgresOptions(self._url, self._schema)
+        return PostgresStore(options, clock=clock, ids=SerialIds(), sealer=sealer, direct=True)
+
+    def forget(self) -> None:
+        drop_schema(self._url, self._schema, f"{self._schema}_keys")
+
+
 class Twins(RuleBasedStateMachine):
     """The reference and the subject, given the same program."""
 
-    def __init__(self, folder: Path, *, encrypted: bool) -> None:
+    def __init__(self, opened: Subject, *, encrypted: bool) -> None:
         super().__init__()
         self.clocks = ManualClock(), ManualClock()
         self.envelope: Envelope | None = None
         if encrypted:
-            keys = SqliteKeyStore(SqliteOptions(folder / "keys.db", synchronous="OFF"))
-            self.envelope = Envelope(keys, OneMasterKey(), self.clocks[1], rotate_at=16, block=4)
-        sealer: Sealer = self.envelope or Plain()
-        options = SqliteOptions(folder / "data.db", synchronous="OFF")
+            self.envelope = Envelope(opened.keys(), OneMasterKey(), self.clocks[1], rotate_at=16, block=4)
         self.reference = MemoryStore(clock=self.clocks[0], ids=SerialIds(), sealer=Plain(), direct=True)
-        self.subject = SqliteStore(options, clock=self.clocks[1], ids=SerialIds(), sealer=sealer, direct=True)
+        self.subject = opened.store(self.clocks[1], self.envelope or Plain())
+        self.forget = opened.forget
         self.ids: list[bytes] = [bytes(16)]
         self.cursors: list[str] = ["no cursor"]
         self.requests: list[tuple[str, Commit]] = []
@@ -95,6 +142,7 @@ class Twins(RuleBasedStateMachine):
             drive(self.subject.close())
             if self.envelope is not None:
                 self.envelope.close()
+            self.forget()
 
     def both(self, call: str, *given: Any, **named: Any) -> Any:
         """The answer of both stores to a call, which must be the same; None when both refuse."""
@@ -416,9 +464,8 @@ def _fold_in(live: dict[Address, Instant | None], event: Event) -> None:
                 del live[address]
 
 
-def run(folder: Path, *, encrypted: bool, examples: int, steps: int, **more: Any) -> None:
+def run(fresh: Callable[[], Subject], *, encrypted: bool, examples: int, steps: int, **more: Any) -> None:
     """Run so many random programs of so many steps, each on fresh stores."""
-    fresh = fresh_folders(folder)
 
     class FreshTwins(Twins):
         def __init__(self) -> None:
@@ -440,10 +487,26 @@ def run(folder: Path, *, encrypted: bool, examples: int, steps: int, **more: Any
 @pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "encrypted"])
 @sized(60, 1_500)
 def test_sqlite_answers_like_the_reference(count: int, encrypted: bool, tmp_path: Path) -> None:
+    compare(in_folders(tmp_path), count, encrypted=encrypted)
+
+
+@pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "encrypted"])
+@sized(30, 1_000)
+def test_postgres_answers_like_the_reference(count: int, encrypted: bool) -> None:
+    needs_postgres()
+    compare(InPostgres, count, encrypted=encrypted)
+
+
+def in_folders(folder: Path) -> Callable[[], Subject]:
+    fresh = fresh_folders(folder)
+    return lambda: InSqlite(fresh())
+
+
+def compare(fresh: Callable[[], Subject], count: int, *, encrypted: bool) -> None:
     soak = count > 100
     # Making a found program small takes minutes, so only the large run does it.
     phases = [Phase.generate, Phase.shrink] if soak else [Phase.generate]
-    run(tmp_path, encrypted=encrypted, examples=count, steps=50 if soak else 40, derandomize=not soak, phases=phases)
+    run(fresh, encrypted=encrypted, examples=count, steps=50 if soak else 40, derandomize=not soak, phases=phases)
 
 
 @pytest.mark.parametrize("plant", planted.ALL)
@@ -452,4 +515,4 @@ def test_a_planted_difference_is_found(
 ) -> None:
     plant(monkeypatch)
     with pytest.raises((AssertionError, KeyError)):
-        run(tmp_path, encrypted=False, examples=300, steps=40, derandomize=True, phases=[Phase.generate])
+        run(in_folders(tmp_path), encrypted=False, examples=300, steps=40, derandomize=True, phases=[Phase.generate])

@@ -13,7 +13,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from recollect.cli.doors import CREDENTIALS_FILE, DATA_FILE, SERVER_FILE, Remote, answers, errors, is_alive, note
+from recollect.cli.doors import (
+    CREDENTIALS_FILE,
+    DATA_FILE,
+    SERVER_FILE,
+    Remote,
+    answers,
+    errors,
+    has_begun,
+    is_alive,
+    note,
+)
 from recollect.cli.here import Here
 from recollect.cli.screen import calm, counted, when
 from recollect.cli.service import installed
@@ -173,9 +183,9 @@ def _mounts() -> list[str]:
 
 def master_key_file(home: Path) -> Finding:
     """The master key is where the settings say."""
-    if not (home / DATA_FILE).exists():
-        return Finding("master key", "ok", "none is needed yet")
     try:
+        if not has_begun(home):
+            return Finding("master key", "ok", "none is needed yet")
         found = master_key(home)
         if found["source"] == "command":
             return Finding("master key", "ok", "printed by a command")
@@ -226,7 +236,7 @@ def through_the_door(here: Here, *, quick: bool) -> Iterator[Finding]:
             if not answers(way.url):
                 yield Finding("server", "failure", f"{way.url} does not answer", "Start it, or correct the URL.")
                 return
-        elif not (way.home / DATA_FILE).exists():
+        elif not has_begun(way.home):
             yield Finding("store", "warning", f"there are no memories in {way.home} yet", "Run `recollect serve`.")
             return
         door = here.door()

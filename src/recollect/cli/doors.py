@@ -145,7 +145,7 @@ def open_door(way: Remote | Local, *, create: bool) -> Door:
         from recollect_client import Client  # here, because the client is slow to load
 
         return Client(way.url, way.token or "")
-    if not create and not (way.home / DATA_FILE).exists():
+    if not create and not has_begun(way.home):
         raise NotAStore(
             f"there are no memories in {way.home} yet: `recollect serve` or `recollect put` begins there, "
             "and --home names another directory"
@@ -154,6 +154,11 @@ def open_door(way: Remote | Local, *, create: bool) -> Door:
 
     settings = load(way.home, environment=os.environ, flags={}).settings
     return open_sync(way.home, tenant=way.tenant, actor=user_name(), settings=settings)
+
+
+def has_begun(home: Path) -> bool:
+    """True when there may be memories: in the directory, or where its settings say."""
+    return (home / DATA_FILE).exists() or load(home, environment=os.environ, flags={}).settings.store is not None
 
 
 def open_without_data(way: Local) -> Door:

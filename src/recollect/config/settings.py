@@ -33,6 +33,11 @@ def _setting(default: Any, meaning: str, *, live: bool = False) -> Any:
 class Settings:
     """How a store is opened and served. Every field has a default that is safe to keep."""
 
+    store: Secret | None = _setting(  # noqa: RUF009 - it makes a field, like all others
+        None,
+        "Where the memories are kept: `postgresql://…` for a PostgreSQL database, `sqlite:///…` for a file of another "
+        "name; None: in the data directory. Keys and settings stay there in any case.",
+    )
     max_depth: int = _setting(MAX_DEPTH, f"How many segments a namespace may have; 1 to {DEPTH_CEILING}.", live=True)
     filterable_attributes: tuple[str, ...] = _setting(
         _NO_ATTRIBUTES,
@@ -167,9 +172,18 @@ class Settings:
             text = getattr(self, name)
             if text is not None and (not isinstance(text, str) or not text.strip()):
                 raise InvalidSetting(f"{name} must be text that is not blank, not {type(text).__name__}")
+        self._check_store()
         self._check_choices()
         self._check_transport()
         self._check_jwt()
+
+    def _check_store(self) -> None:
+        for name in _SECRETS:
+            secret = getattr(self, name)
+            if secret is not None and not isinstance(secret, Secret):
+                raise InvalidSetting(f"{name} must be a Secret, so that it cannot be printed by mistake")
+        if self.store is not None and not self.store.reveal().startswith(_STORES):
+            raise InvalidSetting(f"store must begin with one of {', '.join(_STORES)}")
 
     def _check_choices(self) -> None:
         for name in _SWITCHES:
@@ -219,10 +233,6 @@ class Settings:
             raise InvalidSetting(f"give one way to check JWTs, not {' and '.join(ways)}")
         if ways and (self.jwt_issuer is None or self.jwt_audience is None):
             raise InvalidSetting(f"{ways[0]} needs jwt_issuer and jwt_audience: a token must be checked for both")
-        for name in ("jwt_key", "opa_token", "embedder_key"):
-            secret = getattr(self, name)
-            if secret is not None and not isinstance(secret, Secret):
-                raise InvalidSetting(f"{name} must be a Secret, so that it cannot be printed by mistake")
         algorithms = self.jwt_algorithms
         if not isinstance(algorithms, tuple) or not algorithms or not set(algorithms) <= _ALGORITHMS:
             raise InvalidSetting(f"jwt_algorithms must be some of {', '.join(sorted(_ALGORITHMS))}")
@@ -277,6 +287,8 @@ _NUMBERS = (
     ("jwt_leeway_seconds", 0, 60),
 )
 _SWITCHES = ("allow_plain_http", "tenant_policies", "require_justification")
+_SECRETS = ("store", "jwt_key", "opa_token", "embedder_key")
+_STORES = ("postgresql://", "postgres://", "sqlite:///")
 _ENGINES = ("rego", "opa", "builtin")
 _EMBEDDERS = ("local", "openai", "hashing", "none")
 _TEXTS = (

@@ -355,7 +355,7 @@ class SchemaTooNew(StoreTrouble):
 
 
 class EngineTooOld(StoreTrouble):
-    """The SQLite library has a known corruption bug: install `apsw` 3.51.3 or newer."""
+    """The database engine is too old to be trusted with data: install the version that the message names."""
 
     code = "engine_too_old"
 
