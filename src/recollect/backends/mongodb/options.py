@@ -1,0 +1,20 @@
+"""How the MongoDB backend is tuned; the defaults are the promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class MongoOptions:
+    """Which server and database, and how patiently it is used."""
+
+    url: str = field(repr=False)
+    """A connection string, `mongodb://` or `mongodb+srv://`; it may hold a password, so it is never shown."""
+    database: str = "recollect"
+    timeout_seconds: float = 20.0
+    """How long one question to the server may take, the search for a server included."""
+    busy_seconds: float = 30.0
+    """How long to try again while others are always first."""
+    patience_seconds: float = 0.25
+    """How long to wait for whoever made a commit to finish it, before finishing it in their place."""
