@@ -55,14 +55,15 @@ async def memory_trial(scratch: Path, make: type[MemoryStore] = MemoryStore) -> 
         return store
 
     async def force(tenant: str, address: Address) -> None:
-        store._insert(store._tenants[tenant], _forged(address))
+        store._insert(store._tenants[tenant], forged(address))
 
     yield Trial(store, clock, same, same, force, MemoryTamper(store), None, scratch)
     await store.close()
     assert not store._signal._listeners, "somebody still waits for the closed store"
 
 
-def _forged(address: Address) -> Version:
+def forged(address: Address) -> Version:
+    """A live version that no commit made."""
     moment = Instant(0)
     return Version(
         address=address,
@@ -216,7 +217,7 @@ async def sqlite_trial(folder: Path, *, encrypted: bool, make: type[SqliteStore]
 
     async def force(tenant: str, address: Address) -> None:
         with translating():
-            SqliteTamper(scene.path).insert(tenant, _forged(address))
+            SqliteTamper(scene.path).insert(tenant, forged(address))
 
     trial = Trial(scene.open(), scene.clock, second, reopen, force, SqliteTamper(scene.path), open_backup, folder)
     try:

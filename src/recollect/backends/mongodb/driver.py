@@ -1,7 +1,7 @@
 """The driver behind one way of calling it: awaited on an event loop, at once on a plain thread.
 
-Every method is a coroutine. With a `MongoClient` underneath, it never suspends. Errors of the driver are translated here
-and nowhere else.
+Every method is a coroutine. With a `MongoClient` underneath, it never suspends. The driver's errors and its own kinds of
+numbers are translated here.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequenc
 from contextlib import contextmanager
 from typing import Any
 
+from bson import Int64
 from pymongo import AsyncMongoClient, DeleteMany, InsertOne, MongoClient, ReadPreference, UpdateOne
 from pymongo.errors import (
     AutoReconnect,
@@ -124,7 +125,7 @@ class Driver:
     async def find_one(self, collection: str, where: Where, fields: Document | None = None) -> Document | None:
         """The one document, or None."""
         found: Document | None = await _done(self._database[collection].find_one(where, fields))
-        return found
+        return None if found is None else plain(found)
 
     async def find(
         self,
@@ -137,8 +138,7 @@ class Driver:
     ) -> list[Document]:
         """All documents that fit, in an order."""
         cursor = self._database[collection].find(where, fields, sort=list(order) or None, limit=limit)
-        found: list[Document] = await _done(cursor.to_list(None))
-        return found
+        return [plain(document) for document in await _done(cursor.to_list(None))]
 
     async def stream(
         self, collection: str, where: Where, *, fields: Document | None = None, order: Order = ()
@@ -147,7 +147,7 @@ class Driver:
         cursor = self._database[collection].find(where, fields, sort=list(order) or None, batch_size=_BATCH)
         try:
             while batch := await _done(cursor.to_list(_BATCH)):
-                yield batch
+                yield [plain(document) for document in batch]
         finally:
             await _done(cursor.close())
 
@@ -197,6 +197,19 @@ class Driver:
     async def close(self) -> None:
         """Close every connection."""
         await _done(self._client.close())
+
+
+def plain(document: Document) -> Document:
+    """The document with numbers as Python knows them, however large they are."""
+    return {name: _plain(value) for name, value in document.items()}
+
+
+def _plain(value: Any) -> Any:
+    if type(value) is Int64:
+        return int(value)
+    if type(value) is dict:
+        return plain(value)
+    return [_plain(each) for each in value] if type(value) is list else value
 
 
 async def _done(answer: Any) -> Any:
