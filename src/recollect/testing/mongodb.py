@@ -1,4 +1,4 @@
-"""Trials of the MongoDB backend: each has a database of its own on a server that is given, and drops it when it is over."""
+"""Trials of the MongoDB backend: each has a database of its own on a given server, and drops it when it is over."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The driver behind one way of calling it: awaited on an event loop, at once on a plain thread.
 
-Every method is a coroutine. With a `MongoClient` underneath, it never suspends. The driver's errors and its own kinds of
-numbers are translated here.
+Every method is a coroutine. With a `MongoClient` underneath, it never suspends. The driver's errors, and its own kinds
+of numbers, are translated here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Wrapped data keys in MongoDB. Nothing is ever changed in place but the wrapping, so that no use goes uncounted.
 
 Uses are documents that are added up. A destruction has a number, one more than the one before; a key says how many
-destructions its maker knew of. One that is older than the last destruction of its subject counts for nothing, whenever it
-arrives: so whoever made it without knowing of the destruction cannot bring it back.
+destructions its maker knew of. One that is older than the last destruction of its subject counts for nothing, whenever
+it arrives: so whoever made it without knowing of the destruction cannot bring it back.
 
 MongoDB may keep traces of a deleted document for a while: in its journal, in the log for its replicas, and in free
 space. These are wrapped keys, so they are of no use without the master key.

@@ -4,9 +4,9 @@ There are no transactions over several documents, so this is how a commit happen
 
 1.  A writer reads the newest commit of the tenant, N, and makes sure that its plan is carried out. Then the collections
     hold exactly what the commits 1 to N did.
-2.  It decides what to write, by what is stored, and inserts the plan as commit N + 1, under a name that only this number
-    has. That is the commit: durable on a majority before anything else is written. If another writer was first, the
-    server refuses the name, nothing has happened, and the decision is made anew. A decision that refuses or changes
+2.  It decides what to write, by what is stored, and inserts the plan as commit N + 1, under a name that only this
+    number has. That is the commit: durable on a majority before anything else is written. If another writer was first,
+    the server refuses the name, nothing has happened, and the decision is made anew. A decision that refuses or changes
     nothing counts only if there still is no commit N + 1, so none is taken on a mixture of two states.
 3.  It carries the plan out and notes that in the commit. If it dies before, whoever comes next finds the newest commit
     not carried out, gives its writer a moment, and does it instead. Every write of a plan can be repeated, by several
@@ -14,15 +14,20 @@ There are no transactions over several documents, so this is how a commit happen
 
 A reader sees exactly what holds at one number: it takes the newest commit N, carried out, and reads. A later commit may
 be carried out meanwhile, so documents say which commit made them, which one changed them last, and what they were
-before. After each search the reader asks once more for what was changed after N in the same scope, and sees that as it
-was at N, and nothing that began later. What was emptied or purged cannot be seen as it was: then it starts again at a
-later N.
+before. If there is a later commit when the search is over, the reader asks for what was changed after N in the same
+scope, and sees that as it was at N, and nothing that began later. What was emptied or purged cannot be seen as it was:
+then it starts again at a later N.
 
 A commit that was sent and not answered is looked for by its random name. Trying again from fresh state can do no harm:
 either the first attempt is found by then, or its number is taken and it can never arrive.
 
 The newest commit also says where the log ends. Old ones are removed, but only long after, since a number that is free
 again could be taken by a writer that slept all the time.
+
+All of this needs one thing of the server: that no two documents of a collection get the same name. That a change of one
+document is conditional and atomic is needed only when somebody slept in the middle of carrying out a plan and wakes up
+after it was carried out for them; servers without that (FerretDB 1) are safe as long as nobody sleeps longer than
+`patience_seconds` between two writes.
 """
 
 from __future__ import annotations

@@ -27,9 +27,8 @@ from recollect.domain.rows import Row
 from recollect.ports.store import Pending
 
 _NO_END = 1 << 62
-_LIGHT = dict.fromkeys(
-    ("began", "since", "was", "gone", "namespace", "archived", "policy_attributes", "expires_at", "ended_at"), 1
-)
+_SHOWN = ("namespace", "archived", "policy_attributes", "expires_at", "ended_at")
+_LIGHT = dict.fromkeys(("began", "since", "was", "gone", *_SHOWN), 1)
 
 
 async def get(

@@ -264,7 +264,7 @@ class MongoStore(Store):
         for _ in range(_READS):
             self._check_open()
             try:
-                return await ask(View(self._driver, await self._ledger.state(tenant)))
+                return await ask(View(self._driver, self._ledger, await self._ledger.state(tenant)))
             except Moved:
                 continue
         raise StoreBusy("what was read kept being emptied by others: try again")

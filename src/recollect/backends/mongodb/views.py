@@ -7,7 +7,7 @@ from typing import Any
 
 from recollect.backends.mongodb.documents import WITHOUT_ENTRIES, as_at
 from recollect.backends.mongodb.driver import Document, Driver, Order, Where
-from recollect.backends.mongodb.ledger import State
+from recollect.backends.mongodb.ledger import Ledger, State
 from recollect.backends.mongodb.schema import VERSIONS
 from recollect.domain.attributes import stored_attributes
 from recollect.domain.filters import Filter, matches
@@ -22,8 +22,9 @@ Sorting = Callable[[Document], Any]
 class View:
     """The versions of a tenant at one commit."""
 
-    def __init__(self, driver: Driver, state: State) -> None:
+    def __init__(self, driver: Driver, ledger: Ledger, state: State) -> None:
         self._driver = driver
+        self._ledger = ledger
         self.state = state
 
     async def all(self, scope: Document, wanted: Where, holds: Holds, fields: Document | None = None) -> list[Document]:
@@ -62,6 +63,8 @@ class View:
 
     async def _changed(self, scope: Document, fields: Document) -> list[Document]:
         """What was changed since, or began since: asked for after everything else, so that nothing slips through."""
+        if await self._ledger.is_newest(self.state):
+            return []
         return await self._driver.find(VERSIONS, {**scope, "since": {"$gt": self.state.number}}, fields=fields)
 
     def _merged(self, found: list[Document], changed: list[Document], holds: Holds) -> list[Document]:
