@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,9 @@ class MongoScene:
         self._envelopes: list[Envelope] = []
 
     def open(self, *, direct: bool = False) -> MongoStore:
-        """Another instance on the same data."""
-        store = self._make(self.options, clock=self.clock, ids=self._ids, sealer=self._sealer(), direct=direct)
+        """Another instance on the same data, as another process would have it."""
+        options = replace(self.options, turns=str(len(self._stores)))
+        store = self._make(options, clock=self.clock, ids=self._ids, sealer=self._sealer(), direct=direct)
         self._stores.append(store)
         return store
 

@@ -176,7 +176,7 @@ _DECIDING = {"value": 0, "attributes": 0, "entries": 0}
 async def newest(driver: Driver, tenant: str, addresses: Sequence[Address]) -> dict[Address, Document]:
     """The newest version of each of these keys: the live one, else the last that was."""
     places = {place_of(tenant, address): address for address in addresses}
-    where = {"slot": next(iter(places))} if len(places) == 1 else {"slot": {"$in": list(places)}}
+    where: Document = {"slot": next(iter(places))} if len(places) == 1 else {"slot": {"$in": list(places)}}
     live = await driver.find(VERSIONS, where, fields=_DECIDING) if places else []
     found = {places[document["place"]]: document for document in live if document["place"] in places}
     rest = [address for address in addresses if address not in found]

@@ -139,7 +139,7 @@ def _reflected(
 
 def _put_down(plan: Plan, state: State, document: Document, fields: Document) -> None:
     """Change a version. What the index kept of it is not needed again, unlike its other earlier states."""
-    kept = {name: fields[name] for name in ("entries", "change") if name in fields}
+    kept: Document = {name: fields[name] for name in ("entries", "change") if name in fields}
     rest = {name: value for name, value in fields.items() if name not in kept}
     plan.changes.append((document["_id"], {**changed(document, state.number + 1, rest), **kept}, []))
 

@@ -18,3 +18,5 @@ class MongoOptions:
     """How long to try again while others are always first."""
     patience_seconds: float = 0.25
     """How long to wait for whoever made a commit to finish it, before finishing it in their place."""
+    turns: str = ""
+    """Stores of one process with the same word here take turns in writing; for tests that play several processes."""

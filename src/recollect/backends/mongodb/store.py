@@ -65,7 +65,7 @@ class MongoStore(Store):
         self._driver = Driver(options, direct=direct)
         self._sealing = Sealing(sealer, direct=direct)
         self._signal = Signal(blocking=direct)
-        turns = Turns(f"{options.url} {options.database}", direct=direct)
+        turns = Turns(f"{options.url} {options.database} {options.turns}", direct=direct)
         self._ledger = Ledger(self._driver, options, turns, direct=direct)
         self._writer = Writer(self._driver, self._ledger, options, turns, self._sealing, clock, ids, direct=direct)
 
