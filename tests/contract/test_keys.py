@@ -1,15 +1,20 @@
-"""The promises K1 to K6, on both key stores; each test cites its clause in its name."""
+"""The promises K1 to K7, on every key store; each test cites its clause in its name."""
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pymongo import MongoClient
+from tests.engines.mongodb import found_server  # noqa: F401 - a fixture
 
 from recollect.backends.keyring import Envelope, FileMasterKeys
 from recollect.backends.memory import MemoryKeyStore
+from recollect.backends.mongodb import MongoKeyStore, MongoOptions
 from recollect.backends.sqlite import SqliteKeyStore, SqliteOptions
 from recollect.domain.errors import KeyErased, MasterKeyMismatch
 from recollect.domain.planning import Erasure
@@ -26,10 +31,11 @@ ROW = b"r" * 16
 class Ring:
     """A key store that several processes could share, its master keys, and envelopes over them."""
 
-    def __init__(self, folder: Path, *, durable: bool) -> None:
+    def __init__(self, folder: Path, *, durable: bool, url: str = "") -> None:
         self.folder = folder
         self.clock = ManualClock()
         self._memory = None if durable else MemoryKeyStore()
+        self._server = MongoOptions(url, f"trial_{secrets.token_hex(8)}") if url else None
         self._opened: list[KeyStore] = []
 
     @property
@@ -38,10 +44,13 @@ class Ring:
 
     @property
     def file(self) -> Path | None:
-        return None if self._memory is not None else self.folder / "keys.db"
+        return None if self._memory is not None or self._server is not None else self.folder / "keys.db"
 
     def keys(self) -> KeyStore:
         """Another view of the same keys, as another process would have."""
+        if self._server is not None:
+            self._opened.append(MongoKeyStore(self._server))
+            return self._opened[-1]
         if self.file is None:
             assert self._memory is not None
             return self._memory
@@ -56,11 +65,15 @@ class Ring:
     def close(self) -> None:
         for keys in self._opened:
             keys.close()
+        if self._server is not None:
+            with MongoClient[dict[str, Any]](self._server.url) as client:
+                client.drop_database(self._server.database)
 
 
-@pytest.fixture(params=[False, True], ids=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "mongodb"])
 def ring(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ring]:
-    ring = Ring(tmp_path, durable=request.param)
+    url = request.getfixturevalue("mongodb") if request.param == "mongodb" else ""
+    ring = Ring(tmp_path, durable=request.param != "memory", url=url)
     yield ring
     ring.close()
 

@@ -41,7 +41,7 @@ def plant_no_unique_slot(patch: pytest.MonkeyPatch) -> None:
 
 
 def plant_unconditional_mark(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(index, "_as_read", lambda document, mark: True)
+    patch.setattr(index, "_as_read", lambda *_: True)
 
 
 def plant_prefix_by_pattern(patch: pytest.MonkeyPatch) -> None:
@@ -57,8 +57,8 @@ def plant_lost_event(patch: pytest.MonkeyPatch) -> None:
 
 
 def plant_drops_untold(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(commits, "dropped", lambda document, number, place: {})
-    patch.setattr(index, "dropped", lambda document, number, place: {})
+    patch.setattr(commits, "dropped", lambda *_: {})
+    patch.setattr(index, "dropped", lambda *_: {})
 
 
 def plant_put_off_for_ever(patch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def plant_lease_for_everybody(patch: pytest.MonkeyPatch) -> None:
 
 def plant_versions_unchecked(patch: pytest.MonkeyPatch) -> None:
     """Only events are looked at when the log is checked."""
-    patch.setattr(log, "_check_version", lambda *asked: None)
+    patch.setattr(log, "_check_version", lambda *_: None)
 
 
 def plant_forgotten_receipts(patch: pytest.MonkeyPatch) -> None:

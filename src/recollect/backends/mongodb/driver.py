@@ -64,8 +64,8 @@ def translated(problem: PyMongoError) -> RecollectError:
     """Our error for one of the driver's."""
     if isinstance(problem, DuplicateKeyError):
         return StoreCorrupt("a document would break a rule that the database enforces")
-    if isinstance(problem, ConfigurationError | InvalidURI | InvalidName):
-        return InvalidSetting(f"the MongoDB connection string or database name is not usable ({problem})")
+    if isinstance(problem, InvalidName):
+        return InvalidSetting(f"this cannot be the name of a database ({problem})")
     if isinstance(problem, ServerSelectionTimeoutError):
         return StoreUnavailable("no MongoDB server can be reached: check the address and that one is running")
     if isinstance(problem, ExecutionTimeout | NetworkTimeout):
@@ -96,6 +96,18 @@ def translating() -> Iterator[None]:
         raise translated(problem) from problem
 
 
+def connect(options: MongoOptions, *, direct: bool = True) -> Any:
+    """A client; a connection string that is not one is refused without being shown, since it may hold a password."""
+    make: Any = MongoClient if direct else AsyncMongoClient
+    try:
+        return make(options.url, **client_settings(options))
+    except (ConfigurationError, InvalidURI, ValueError):
+        raise InvalidSetting(
+            "the MongoDB connection string is not usable: it begins with mongodb:// or mongodb+srv://, "
+            "and special characters in the password are percent-encoded"
+        ) from None
+
+
 def client_settings(options: MongoOptions) -> dict[str, Any]:
     """How every client is set up: what is acknowledged is on the disks of a majority, and read from there."""
     wait = round(options.timeout_seconds * 1_000)
@@ -112,9 +124,8 @@ class Driver:
     """One database, and the few things that are asked of it."""
 
     def __init__(self, options: MongoOptions, *, direct: bool) -> None:
+        self._client = connect(options, direct=direct)
         with translating():
-            make: Any = MongoClient if direct else AsyncMongoClient
-            self._client = make(options.url, **client_settings(options))
             self._database = self._client.get_database(
                 options.database,
                 read_preference=ReadPreference.PRIMARY,

@@ -20,7 +20,7 @@ from pymongo.errors import DuplicateKeyError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
-from recollect.backends.mongodb.driver import Document, client_settings, translating
+from recollect.backends.mongodb.driver import Document, connect, translating
 from recollect.backends.mongodb.options import MongoOptions
 from recollect.backends.mongodb.schema import KEYS, prepare
 from recollect.domain.instants import Instant
@@ -33,8 +33,8 @@ class MongoKeyStore(KeyStore):
     def __init__(self, options: MongoOptions) -> None:
         prepare(options, KEYS)
         self._lock = threading.Lock()
+        self._client: MongoClient[Document] = connect(options)
         with translating():
-            self._client: MongoClient[Document] = MongoClient(options.url, **client_settings(options))
             database = self._client.get_database(
                 options.database,
                 read_preference=ReadPreference.PRIMARY,

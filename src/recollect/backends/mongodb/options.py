@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from recollect.domain.errors import InvalidSetting
+
 
 @dataclass(frozen=True, slots=True)
 class MongoOptions:
@@ -20,3 +22,7 @@ class MongoOptions:
     """How long to wait for whoever made a commit to finish it, before finishing it in their place."""
     turns: str = ""
     """Stores of one process with the same word here take turns in writing; for tests that play several processes."""
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("mongodb://", "mongodb+srv://")):
+            raise InvalidSetting("a MongoDB connection string begins with mongodb:// or mongodb+srv://")

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pymongo import MongoClient, ReadPreference
+from pymongo import ReadPreference
 from pymongo.errors import DuplicateKeyError
 from pymongo.write_concern import WriteConcern
 
-from recollect.backends.mongodb.driver import client_settings, translating
+from recollect.backends.mongodb.driver import connect, translating
 from recollect.backends.mongodb.options import MongoOptions
 from recollect.domain.errors import NotAStore, SchemaTooNew
 
@@ -48,20 +48,18 @@ _PLAIN: dict[str, tuple[_Fields, ...]] = {
 
 def prepare(options: MongoOptions, kind: str) -> None:
     """Make an empty database ours, with its indexes; refuse one that is not ours or too new."""
-    with translating():
-        client: MongoClient[dict[str, Any]] = MongoClient(options.url, **client_settings(options))
-        with client:
-            database = client.get_database(
-                options.database,
-                read_preference=ReadPreference.PRIMARY,
-                write_concern=WriteConcern("majority", j=True),
-            )
-            _claim(database, kind)
-            for unique, indexes in ((True, _UNIQUE), (False, _PLAIN)) if kind == STORE else ():
-                for collection, wanted in indexes.items():
-                    for fields in wanted:
-                        keys = [(name, 1) for name in fields]
-                        database[collection].create_index(keys, unique=unique, name="_".join(fields))
+    with translating(), connect(options) as client:
+        database = client.get_database(
+            options.database,
+            read_preference=ReadPreference.PRIMARY,
+            write_concern=WriteConcern("majority", j=True),
+        )
+        _claim(database, kind)
+        for unique, indexes in ((True, _UNIQUE), (False, _PLAIN)) if kind == STORE else ():
+            for collection, wanted in indexes.items():
+                for fields in wanted:
+                    keys = [(name, 1) for name in fields]
+                    database[collection].create_index(keys, unique=unique, name="_".join(fields))
 
 
 def _claim(database: Any, kind: str) -> None:
