@@ -5,10 +5,12 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Coroutine, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 from pymongo import MongoClient
+from tests.docs.pages import ROOT, run
 from tests.engines.mongodb import found_server  # noqa: F401 - a fixture
 
 from recollect.backends.keyring import Plain
@@ -89,6 +91,15 @@ def test_an_unusable_address_is_a_wrong_setting_and_a_password_is_never_shown() 
             store_on(MongoOptions(wrong))
         assert "secret" not in f"{refused.value} {refused.value.__cause__}"
     assert "secret" not in repr(MongoOptions("mongodb://me:secret@127.0.0.1/"))
+
+
+def test_the_guide_does_what_it_says(options: MongoOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    guide = (ROOT / "docs/how-to/use-mongodb.md").read_text()
+    here = guide.replace("mongodb://127.0.0.1:27017/", options.url)
+    here = here.replace('database="recollect"', f'database="{options.database}"')
+    assert guide.count("127.0.0.1:27017") == 1
+    assert run(here, "use-mongodb.md") == 1
 
 
 # -- plain threads

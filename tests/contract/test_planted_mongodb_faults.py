@@ -14,6 +14,7 @@ from tests.engines.mongodb import found_server  # noqa: F401 - a fixture
 from recollect.backends.mongodb import commits, index, leases, ledger, log, reads, schema
 from recollect.backends.mongodb.driver import Document, Driver
 from recollect.backends.mongodb.ledger import Ledger, State
+from recollect.domain import planning
 from recollect.domain.address import Namespace
 from recollect.testing.contract import CHECKS, failures
 from recollect.testing.drivers import fresh_folders
@@ -52,7 +53,7 @@ def plant_prefix_by_pattern(patch: pytest.MonkeyPatch) -> None:
 
 
 def plant_lost_event(patch: pytest.MonkeyPatch) -> None:
-    honest = commits.plan_commit
+    honest = planning.plan_commit
     patch.setattr(commits, "plan_commit", lambda *asked, **known: without_deletes(honest(*asked, **known)))
 
 

@@ -69,11 +69,11 @@ class Interrupted(Driver):
 
 def opened(options: MongoOptions, clock: ManualClock, ids: SerialIds) -> MongoStore:
     """A store whose commits can be interrupted."""
-    honest, store_module.Driver = store_module.Driver, Interrupted  # type: ignore[misc, attr-defined]
+    honest, store_module.Driver = store_module.Driver, Interrupted  # type: ignore[attr-defined]
     try:
         return MongoStore(options, clock=clock, ids=ids, sealer=Plain())
     finally:
-        store_module.Driver = honest  # type: ignore[misc, attr-defined]
+        store_module.Driver = honest  # type: ignore[attr-defined]
 
 
 async def prepare(store: Store, clock: ManualClock) -> None:
