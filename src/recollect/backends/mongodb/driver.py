@@ -26,6 +26,7 @@ from pymongo.errors import (
     OperationFailure,
     PyMongoError,
     ServerSelectionTimeoutError,
+    WriteConcernError,
 )
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
@@ -68,7 +69,7 @@ def translated(problem: PyMongoError) -> RecollectError:
         return InvalidSetting(f"this cannot be the name of a database ({problem})")
     if isinstance(problem, ServerSelectionTimeoutError):
         return StoreUnavailable("no MongoDB server can be reached: check the address and that one is running")
-    if isinstance(problem, ExecutionTimeout | NetworkTimeout):
+    if isinstance(problem, ExecutionTimeout | NetworkTimeout | WriteConcernError):
         return Lost("MongoDB took too long to answer: try again")
     if isinstance(problem, AutoReconnect):
         return Lost("the connection to MongoDB broke: try again")
@@ -152,12 +153,19 @@ class Driver:
         return [plain(document) for document in await _done(cursor.to_list(None))]
 
     async def stream(
-        self, collection: str, where: Where, *, fields: Document | None = None, order: Order = ()
+        self,
+        collection: str,
+        where: Where,
+        *,
+        fields: Document | None = None,
+        order: Order = (),
+        likely: int = _BATCH,
     ) -> AsyncIterator[list[Document]]:
-        """All documents that fit, batch by batch."""
-        cursor = self._database[collection].find(where, fields, sort=list(order) or None, batch_size=_BATCH)
+        """All documents that fit, batch by batch; so many are likely to be enough."""
+        size = max(2, min(likely, _BATCH))
+        cursor = self._database[collection].find(where, fields, sort=list(order) or None, batch_size=size)
         try:
-            while batch := await _done(cursor.to_list(_BATCH)):
+            while batch := await _done(cursor.to_list(size)):
                 yield [plain(document) for document in batch]
         finally:
             await _done(cursor.close())

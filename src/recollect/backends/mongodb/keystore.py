@@ -47,7 +47,7 @@ class MongoKeyStore(KeyStore):
     def epoch(self) -> int:
         """How many destructions there were."""
         with translating():
-            return int(self._destroyed.count_documents({}))
+            return self._epoch()
 
     def newest(self, tenant: str, subject: str) -> WrappedKey | None:
         """The key of the highest generation."""
@@ -72,14 +72,14 @@ class MongoKeyStore(KeyStore):
     def add(self, make: Callable[[], Iterable[WrappedKey]]) -> None:
         """Keep new keys; the first to give a subject a generation wins."""
         with self._lock, translating():
-            epoch = self._destroyed.count_documents({})
+            epoch = self._epoch()
             for key in make():
                 last = self._last(key.tenant, key.subject)
+                self._count([key.id], key.reserved)
                 try:
                     self._keys.insert_one({"_id": _name(key, last), "epoch": epoch, **_fields(key)})
                 except DuplicateKeyError:
-                    continue
-                self._count([key.id], key.reserved)
+                    self._uses.delete_many({"key": key.id})
 
     def reserve(self, key_ids: Sequence[bytes], uses: int) -> None:
         """Count uses before they happen."""
@@ -91,7 +91,7 @@ class MongoKeyStore(KeyStore):
         with self._lock, translating():
             known = self._destroyed.find_one({"id": destruction.id})
             while known is None:
-                number = self._destroyed.count_documents({}) + 1
+                number = self._epoch() + 1
                 try:
                     self._destroyed.insert_one({"_id": f"{number:016x}", "number": number, **_told(destruction)})
                 except DuplicateKeyError:
@@ -136,6 +136,11 @@ class MongoKeyStore(KeyStore):
     def close(self) -> None:
         """Close every connection."""
         self._client.close()
+
+    def _epoch(self) -> int:
+        """The number of the last destruction; they are numbered without gaps, and named in their order."""
+        found = self._destroyed.find_one({}, sort=[("_id", -1)])
+        return 0 if found is None else int(found["number"])
 
     def _last(self, tenant: str, subject: str) -> int:
         """The number of the last destruction of a subject; 0 when there was none."""

@@ -41,7 +41,7 @@ async def events(driver: Driver, ledger: Ledger, view: View, sealing: Sealing, q
     check_reach(query.after, head)
     chosen: list[Entry] = []
     if query.after < head.sequence:
-        async for batch in driver.stream(EVENTS, _asked(view, query), order=_IN_ORDER):
+        async for batch in driver.stream(EVENTS, _asked(view, query), order=_IN_ORDER, likely=query.limit + 1):
             chosen += await _entries(view, sealing, query, batch)
             if len(chosen) > query.limit:
                 break

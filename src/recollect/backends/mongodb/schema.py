@@ -44,6 +44,11 @@ _PLAIN: dict[str, tuple[_Fields, ...]] = {
     LEASES: (("name", "turn"),),
     PARTS: (("commit",),),
 }
+_OF_KEYS: dict[str, tuple[_Fields, ...]] = {
+    "keys": (("id",), ("tenant", "subject", "generation")),
+    "uses": (("key",),),
+    "destructions": (("id",), ("tenant", "subject", "number")),
+}
 
 
 def prepare(options: MongoOptions, kind: str) -> None:
@@ -65,7 +70,7 @@ def prepare(options: MongoOptions, kind: str) -> None:
 def _claim(database: Any, kind: str) -> None:
     about = database[ABOUT].find_one({"_id": kind})
     if about is None:
-        if not set(database.list_collection_names()) <= {ABOUT, KEYS, "uses", "destructions", *_ours()}:
+        if not set(database.list_collection_names()) <= _ours():
             raise NotAStore("this database belongs to another program: name an empty one, or the right one")
         if kind == STORE and database[VERSIONS].find_one({}, {"_id": 1}) is not None:
             raise NotAStore("this database has data but does not say whose: name an empty one, or the right one")
@@ -83,4 +88,4 @@ def _claim(database: Any, kind: str) -> None:
 
 
 def _ours() -> set[str]:
-    return {VERSIONS, EVENTS, COMMITS, PARTS, RECEIPTS, ERASURES, LEASES}
+    return {ABOUT, VERSIONS, EVENTS, COMMITS, PARTS, RECEIPTS, ERASURES, LEASES, *_OF_KEYS}

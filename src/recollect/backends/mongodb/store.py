@@ -171,9 +171,7 @@ class MongoStore(Store):
     async def reflect(self, tenant: str, series: int, reflected: Sequence[Reflected]) -> int:
         """Keep entries with their marks."""
         self._check_open()
-        return await self._writer.write(
-            tenant, lambda state: index.plan_reflecting(self._driver, state, series, reflected, self._sealing)
-        )
+        return await self._writer.reflect(tenant, series, reflected)
 
     async def put_off(self, tenant: str, marks: Sequence[Mark], until: Instant) -> None:
         """Let these wait."""

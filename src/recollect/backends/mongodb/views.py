@@ -41,8 +41,9 @@ class View:
     ) -> list[Document]:
         """The first so many of them in an order, which must be of what never changes."""
         backwards = order[0][1] < 0
+        asked: Document = {**scope, **wanted}
         found: list[Document] = []
-        async for batch in self._driver.stream(VERSIONS, {**scope, **wanted}, fields=WITHOUT_ENTRIES, order=order):
+        async for batch in self._driver.stream(VERSIONS, asked, fields=WITHOUT_ENTRIES, order=order, likely=count):
             found += [document for document in batch if document["since"] > self.state.number or holds(document)]
             if len(found) < count:
                 continue

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from recollect.backends.mongodb import upkeep
 from recollect.backends.mongodb.commits import known_erasure, known_receipt, load, plan_erasing
 from recollect.backends.mongodb.driver import Driver, Lost
+from recollect.backends.mongodb.index import plan_reflecting
 from recollect.backends.mongodb.ledger import Attempts, Ledger, State
 from recollect.backends.mongodb.options import MongoOptions
 from recollect.backends.mongodb.plans import Plan
@@ -22,6 +23,7 @@ from recollect.domain.planning import Erased, Erasure, expire_commit
 from recollect.domain.retention import Pass, Retention, Swept, due_before
 from recollect.ports.clock import Clock, Ids
 from recollect.ports.keys import erasure_of
+from recollect.ports.store import Reflected
 
 Result = TypeVar("Result")
 Decide = Callable[[State], Awaitable[tuple[Plan, Result]]]
@@ -117,8 +119,20 @@ class Writer:
 
         return await self._sealing.seal(decide)
 
+    async def reflect(self, tenant: str, series: int, reflected: Sequence[Reflected]) -> int:
+        """Keep entries with their marks."""
+
+        async def decide(state: State) -> tuple[Plan, int]:
+            state = await self._without_destroyed(state)
+            return await plan_reflecting(self._driver, state, series, reflected, self._sealing)
+
+        return await self.write(tenant, decide)
+
     async def _without_destroyed(self, state: State) -> State:
-        """The state once everything is emptied of which the keys were destroyed, so that new keys seal nothing old."""
+        """The state once everything is emptied of which the keys were destroyed, so that new keys seal nothing old.
+
+        If that took a commit, the caller's own is no longer the next one, and is decided anew.
+        """
         for destruction in await self._sealing.seal(self._sealing.sealer.refresh):
             erasure = erasure_of(destruction)
             if destruction.tenant != state.tenant or await known_erasure(self._driver, erasure) is not None:
