@@ -21,10 +21,12 @@ from recollect.domain.commits import Commit
 from recollect.domain.errors import InvalidSetting, NotAStore, SchemaTooNew, StoreUnavailable
 from recollect.domain.planning import Erasure
 from recollect.domain.queries import EventQuery, Find, Order
-from recollect.domain.reasons import Plane
+from recollect.domain.reasons import EventKind, Plane
 from recollect.domain.retention import Pass, Retention
+from recollect.ports.store import Mark, Reflected
 from recollect.testing.contract.scenes import TENANT, at, put, write
 from recollect.testing.doubles import ManualClock, SerialIds
+from recollect.testing.mongodb import MongoScene
 
 Result = TypeVar("Result")
 
@@ -141,6 +143,34 @@ def test_threads_that_write_at_once_lose_nothing(options: MongoOptions) -> None:
     assert len(at_once(store.history(TENANT, at("shared")))) == 20
     assert at_once(store.verify(TENANT)).sound
     at_once(store.close())
+
+
+# -- keys that somebody else destroyed
+
+
+async def test_what_was_sealed_with_a_destroyed_key_is_emptied_before_a_new_one_seals(mongodb: str) -> None:
+    scene = MongoScene(mongodb)
+    try:
+        one, other = scene.open(), scene.open()
+        first, second = scene.envelopes
+        ann, erasure = at("user", "ann"), Erasure(b"e" * 16, TENANT, "user:ann", namespace(("user", "ann")))
+        await write(one, put(ann, b"1", index=True))
+        await write(other, put(ann, b"2", index=True))
+        first.destroy(erasure)  # and its process dies, before anything is emptied
+        receipt = await write(other, put(ann, b"3", index=True))
+        second.settle(erasure.id)
+        assert [row.value for row in await other.history(TENANT, ann)] == [b"3", None, None]
+        kinds = [entry.event.kind for entry in (await other.events(TENANT, EventQuery())).entries]
+        assert kinds == [EventKind.ADD, EventKind.UPDATE, EventKind.ERASED, EventKind.ADD]
+        row_id = receipt.outcomes[0].id
+        assert row_id is not None
+        await one.reflect(TENANT, 1, [Reflected(Mark(row_id, live=True), b"entry")])
+        entries = await other.entries(TENANT, Plane.ITEM, namespace(("user",)), 1)
+        assert [entry.content for entry in entries.entries] == [b"entry"], "it was sealed with the new key"
+        assert await one.erase(erasure) == await other.erase(erasure)
+        assert (await one.verify(TENANT)).sound
+    finally:
+        await scene.close()
 
 
 # -- plans of many documents

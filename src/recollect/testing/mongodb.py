@@ -34,7 +34,7 @@ class MongoScene:
         self._encrypted = encrypted
         self._make = make
         self._stores: list[MongoStore] = []
-        self._envelopes: list[Envelope] = []
+        self.envelopes: list[Envelope] = []
 
     def open(self, *, direct: bool = False) -> MongoStore:
         """Another instance on the same data, as another process would have it."""
@@ -46,15 +46,15 @@ class MongoScene:
     def _sealer(self) -> Sealer:
         if not self._encrypted:
             return Plain()
-        self._envelopes.append(Envelope(MongoKeyStore(self.options), OneMasterKey(), self.clock))
-        return self._envelopes[-1]
+        self.envelopes.append(Envelope(MongoKeyStore(self.options), OneMasterKey(), self.clock))
+        return self.envelopes[-1]
 
     async def close(self) -> None:
         """Close everything, and drop the database."""
         for store in self._stores:
             await store.close()
             assert not store._signal._listeners, "somebody still waits for the closed store"
-        for envelope in self._envelopes:
+        for envelope in self.envelopes:
             envelope.close()
         with MongoClient[dict[str, Any]](self.options.url) as client:
             client.drop_database(self.options.database)

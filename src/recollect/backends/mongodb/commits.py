@@ -46,7 +46,7 @@ from recollect.ports.clock import Ids
 from recollect.ports.keys import Sealer
 
 _FEW = 4
-"""Of so many keys without a live version, the last one is looked up one by one; of more, together."""
+"""Up to so many keys are looked up one by one; more are looked up together."""
 EMPTY: Document = {
     "value": None,
     "attributes": None,
@@ -156,7 +156,7 @@ NOT_PUT_OFF: Document = {"index_attempts": 0, "index_after": None}
 async def load(driver: Driver, commit: Commit, state: State) -> Loaded:
     """Load what deciding the commit needs."""
     loaded = Loaded(commit, state)
-    loaded.newest = await newest(driver, commit.tenant, addresses_of(commit))
+    loaded.newest = await newest_of(driver, commit.tenant, addresses_of(commit))
     relabelled = {each.address for each in commit.operations if isinstance(each, Relabel)}
     for address in relabelled & set(loaded.newest):
         document = loaded.newest[address]
@@ -173,25 +173,26 @@ async def load(driver: Driver, commit: Commit, state: State) -> Loaded:
 _DECIDING = {"value": 0, "attributes": 0, "entries": 0}
 
 
-async def newest(driver: Driver, tenant: str, addresses: Sequence[Address]) -> dict[Address, Document]:
+async def newest_of(driver: Driver, tenant: str, addresses: Sequence[Address]) -> dict[Address, Document]:
     """The newest version of each of these keys: the live one, else the last that was."""
+    if len(addresses) <= _FEW:
+        return {address: found for address in addresses if (found := await _newest(driver, tenant, address))}
     places = {place_of(tenant, address): address for address in addresses}
-    where: Document = {"slot": next(iter(places))} if len(places) == 1 else {"slot": {"$in": list(places)}}
-    live = await driver.find(VERSIONS, where, fields=_DECIDING) if places else []
-    found = {places[document["place"]]: document for document in live if document["place"] in places}
-    rest = [address for address in addresses if address not in found]
-    if len(rest) <= _FEW:
-        for address in rest:
-            where = {**at_address(tenant, address), "gone": None}
-            last = await driver.find(VERSIONS, where, fields=_DECIDING, order=[("revision", -1)], limit=1)
-            found.update((address, document) for document in last)
-        return found
-    where = {"place": {"$in": [place_of(tenant, address) for address in rest]}, "gone": None}
-    for document in await driver.find(VERSIONS, where, fields=_DECIDING):
+    live = await driver.find(VERSIONS, {"slot": {"$in": list(places)}}, fields=_DECIDING)
+    newest = {places[document["slot"]]: document for document in live}
+    rest = [place for place, address in places.items() if address not in newest]
+    where = {"place": {"$in": rest}, "gone": None}
+    for document in await driver.find(VERSIONS, where, fields=_DECIDING) if rest else []:
         address = places[document["place"]]
-        if address not in found or found[address]["revision"] < document["revision"]:
-            found[address] = document
-    return found
+        if address not in newest or newest[address]["revision"] < document["revision"]:
+            newest[address] = document
+    return newest
+
+
+async def _newest(driver: Driver, tenant: str, address: Address) -> Document | None:
+    where = {**at_address(tenant, address), "gone": None}
+    last = await driver.find(VERSIONS, where, fields=_DECIDING, order=[("revision", -1)], limit=1)
+    return last[0] if last else None
 
 
 async def pinned(driver: Driver, name: str) -> Pinned | None:

@@ -1,4 +1,4 @@
-"""Wrapped data keys in MongoDB. Nothing is ever changed in place but the wrapping, so that no use goes uncounted.
+"""Wrapped data keys in MongoDB, where nothing but the wrapping is changed in place, so that no use goes uncounted.
 
 Uses are documents that are added up. A destruction has a number, one more than the one before; a key says how many
 destructions its maker knew of. One that is older than the last destruction of its subject counts for nothing, whenever

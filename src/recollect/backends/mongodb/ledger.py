@@ -96,7 +96,7 @@ class Ledger:
         encoded = plan.encoded()
         document = _document(state, commit, plan.head, now)
         if len(encoded) > _PART_BYTES:
-            document["parts"] = await self._put_aside(commit, encoded, now)
+            document["parts"] = await self._put_aside(state.tenant, commit, encoded, now)
         else:
             document["plan"] = encoded
         try:
@@ -119,11 +119,11 @@ class Ledger:
         return await self._driver.find_one(COMMITS, where, _ID) is not None
 
     async def trim(self, state: State, now: Instant) -> None:
-        """Remove commits that nobody needs any more, and parts of such as never came to be."""
+        """Remove commits that nobody needs any more, and parts of such as never came to be; this one is carried out."""
         old = {"$lte": now - KEPT_MICROSECONDS}
         last = {"$lte": state.number - KEPT_COMMITS}
         await self._driver.remove(COMMITS, {"tenant": state.tenant, "number": last, "at": old})
-        await self._driver.remove(PARTS, {"at": old})
+        await self._driver.remove(PARTS, {"tenant": state.tenant, "at": old})
 
     async def tenants(self) -> list[str]:
         """Every tenant with an event."""
@@ -171,11 +171,12 @@ class Ledger:
         if document["parts"]:
             await self._driver.remove(PARTS, {"commit": document["commit"]})
 
-    async def _put_aside(self, commit: bytes, encoded: bytes, now: Instant) -> int:
+    async def _put_aside(self, tenant: str, commit: bytes, encoded: bytes, now: Instant) -> int:
         """Insert a plan that is too large for one document in parts, before the commit that needs them."""
         pieces = [encoded[start : start + _PART_BYTES] for start in range(0, len(encoded), _PART_BYTES)]
         for place, piece in enumerate(pieces):
-            part: Document = {"_id": f"{commit.hex()}/{place}", "commit": commit, "at": now, "plan": piece}
+            name = f"{commit.hex()}/{place}"
+            part: Document = {"_id": name, "tenant": tenant, "commit": commit, "at": now, "plan": piece}
             await self._driver.insert(PARTS, part)
         return len(pieces)
 

@@ -34,7 +34,8 @@ class Plan:
     receipts: list[Document] = field(default_factory=list)
     erasures: list[Document] = field(default_factory=list)
     outdated: list[str] = field(default_factory=list)
-    """Receipts to forget, by name."""
+    """Receipts to forget, by name; unless one of that name was made later than `forgotten`."""
+    forgotten: int = 0
 
     @property
     def empty(self) -> bool:
@@ -60,6 +61,7 @@ class Plan:
             "receipts": self.receipts,
             "erasures": self.erasures,
             "outdated": self.outdated,
+            "forgotten": self.forgotten,
         }
         return bson.encode(parts)
 
@@ -80,7 +82,7 @@ async def carry_out(driver: Driver, tenant: str, number: int, encoded: bytes) ->
     if plan["erasures"]:
         await driver.add(ERASURES, plan["erasures"])
     if plan["outdated"]:
-        await driver.remove(RECEIPTS, {"_id": {"$in": plan["outdated"]}})
+        await driver.remove(RECEIPTS, {"_id": {"$in": plan["outdated"]}, "at": {"$lte": plan["forgotten"]}})
 
 
 def _guarded(number: int, name: str, fields: Document, gone: list[str]) -> tuple[Document, Document]:

@@ -59,15 +59,17 @@ def prepare(options: MongoOptions, kind: str) -> None:
             read_preference=ReadPreference.PRIMARY,
             write_concern=WriteConcern("majority", j=True),
         )
-        _claim(database, kind)
-        for unique, indexes in ((True, _UNIQUE), (False, _PLAIN)) if kind == STORE else ():
+        if _claim(database, kind).get("prepared"):
+            return
+        for unique, indexes in ((True, _UNIQUE), (False, _PLAIN)) if kind == STORE else ((False, _OF_KEYS),):
             for collection, wanted in indexes.items():
                 for fields in wanted:
                     keys = [(name, 1) for name in fields]
                     database[collection].create_index(keys, unique=unique, name="_".join(fields))
+        database[ABOUT].update_one({"_id": kind}, {"$set": {"prepared": True}})
 
 
-def _claim(database: Any, kind: str) -> None:
+def _claim(database: Any, kind: str) -> dict[str, Any]:
     about = database[ABOUT].find_one({"_id": kind})
     if about is None:
         if not set(database.list_collection_names()) <= _ours():
@@ -85,6 +87,7 @@ def _claim(database: Any, kind: str) -> None:
         raise SchemaTooNew(
             f"the data has schema {about['schema']}; this program knows up to {SCHEMA}", schema=about["schema"]
         )
+    return dict(about)
 
 
 def _ours() -> set[str]:

@@ -94,7 +94,7 @@ async def plan_trimming(
     if old is not None:
         where: Document = {"tenant": state.tenant, "at": {"$lte": old}}
         found = await driver.find(RECEIPTS, where, fields={"_id": 1}, limit=limit)
-        plan.outdated = [document["_id"] for document in found]
+        plan.outdated, plan.forgotten = [document["_id"] for document in found], old
     cut: list[Document] = []
     old = cutoff(now, retention.events)
     if old is not None:
