@@ -198,9 +198,9 @@ async def test_a_roll_forward_that_cannot_be_repeated_is_noticed(
         await seen_meanwhile(options, "commit")
 
 
-def unguarded(number: int, name: str, fields: Document, gone: list[str]) -> tuple[Where, Document]:
+def unguarded(tenant: str, number: int, name: str, fields: Document, gone: list[str]) -> tuple[Where, Document]:
     change: Document = {"$set": fields} | ({"$unset": dict.fromkeys(gone, "")} if gone else {})
-    return {"_id": name}, change
+    return {"_id": name, "tenant": tenant}, change
 
 
 async def after_one_who_slept(options: MongoOptions) -> bool:

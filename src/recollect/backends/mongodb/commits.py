@@ -178,10 +178,10 @@ async def newest_of(driver: Driver, tenant: str, addresses: Sequence[Address]) -
     if len(addresses) <= _FEW:
         return {address: found for address in addresses if (found := await _newest(driver, tenant, address))}
     places = {place_of(tenant, address): address for address in addresses}
-    live = await driver.find(VERSIONS, {"slot": {"$in": list(places)}}, fields=_DECIDING)
+    live = await driver.find(VERSIONS, {"tenant": tenant, "slot": {"$in": list(places)}}, fields=_DECIDING)
     newest = {places[document["slot"]]: document for document in live}
     rest = [place for place, address in places.items() if address not in newest]
-    where = {"place": {"$in": rest}, "gone": None}
+    where = {"tenant": tenant, "place": {"$in": rest}, "gone": None}
     for document in await driver.find(VERSIONS, where, fields=_DECIDING) if rest else []:
         address = places[document["place"]]
         if address not in newest or newest[address]["revision"] < document["revision"]:

@@ -57,7 +57,7 @@ def place_of(tenant: str, address: Address) -> bytes:
 
 def at_address(tenant: str, address: Address) -> Document:
     """Every version of a key."""
-    return {"place": place_of(tenant, address)}
+    return {"tenant": tenant, "place": place_of(tenant, address)}
 
 
 def below(within: Namespace) -> Document:

@@ -7,7 +7,7 @@ of numbers, are translated here.
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -160,7 +160,7 @@ class Driver:
         fields: Document | None = None,
         order: Order = (),
         likely: int = _BATCH,
-    ) -> AsyncIterator[list[Document]]:
+    ) -> AsyncGenerator[list[Document], None]:
         """All documents that fit, batch by batch; so many are likely to be enough."""
         size = max(2, min(likely, _BATCH))
         cursor = self._database[collection].find(where, fields, sort=list(order) or None, batch_size=size)

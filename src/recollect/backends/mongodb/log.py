@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import aclosing
 from itertools import groupby
 from typing import Any
 
 from recollect.backends.mongodb.documents import (
+    WITHOUT_ENTRIES,
     Moved,
     as_at,
     below,
@@ -41,10 +43,12 @@ async def events(driver: Driver, ledger: Ledger, view: View, sealing: Sealing, q
     check_reach(query.after, head)
     chosen: list[Entry] = []
     if query.after < head.sequence:
-        async for batch in driver.stream(EVENTS, _asked(view, query), order=_IN_ORDER, likely=query.limit + 1):
-            chosen += await _entries(view, sealing, query, batch)
-            if len(chosen) > query.limit:
-                break
+        stream = driver.stream(EVENTS, _asked(view, query), order=_IN_ORDER, likely=query.limit + 1)
+        async with aclosing(stream) as batches:
+            async for batch in batches:
+                chosen += await _entries(view, sealing, query, batch)
+                if len(chosen) > query.limit:
+                    break
         # What was trimmed meanwhile may be missing.
         if (await ledger.state(view.state.tenant)).head.trimmed > query.after:
             raise Moved
@@ -122,15 +126,16 @@ async def verify(
     checker = LogChecker(state.head, expected)
     total = state.head.sequence - state.head.trimmed
     where = {"tenant": state.tenant, "sequence": {"$gt": state.head.trimmed}}
-    async for batch in driver.stream(EVENTS, where, order=_IN_ORDER):
-        known = [document for document in batch if document["sequence"] <= state.head.sequence]
-        # What is told after the head was told by a later commit; if there is none, the head is not where it was.
-        whole = len(known) == len(batch) or not await ledger.is_newest(state)
-        await _check_events(checker, view, known if whole else batch)
-        if progress is not None:
-            progress(min(checker.events, total), total)
-        if checker.full:
-            break
+    async with aclosing(driver.stream(EVENTS, where, order=_IN_ORDER)) as batches:
+        async for batch in batches:
+            known = [document for document in batch if document["sequence"] <= state.head.sequence]
+            # What is told after the head was told by a later commit; if there is none, the head is not where it was.
+            whole = len(known) == len(batch) or not await ledger.is_newest(state)
+            await _check_events(checker, view, known if whole else batch)
+            if progress is not None:
+                progress(min(checker.events, total), total)
+            if checker.full:
+                break
     if not checker.full:
         await _check_versions(checker, driver, view)
     if (await ledger.state(state.tenant)).head.trimmed > state.head.trimmed:
@@ -163,13 +168,15 @@ async def _check_events(checker: LogChecker, view: View, batch: list[Document]) 
 async def _check_versions(checker: LogChecker, driver: Driver, view: View) -> None:
     """Check all versions, those of a key together, against the events that they claim."""
     held: list[Document] = []
-    async for batch in driver.stream(VERSIONS, {"tenant": view.state.tenant}, fields={"entries": 0}, order=_BY_PLACE):
-        seen = [document for each in batch if (document := as_at(each, view.state.number)) is not None]
-        groups = [list(group) for _, group in groupby([*held, *seen], key=_place)]
-        held = groups.pop() if groups else []
-        await _check_keys(checker, driver, view, groups)
-        if checker.full:
-            return
+    mine = {"tenant": view.state.tenant}
+    async with aclosing(driver.stream(VERSIONS, mine, fields=WITHOUT_ENTRIES, order=_BY_PLACE)) as batches:
+        async for batch in batches:
+            seen = [document for each in batch if (document := as_at(each, view.state.number)) is not None]
+            groups = [list(group) for _, group in groupby([*held, *seen], key=_place)]
+            held = groups.pop() if groups else []
+            await _check_keys(checker, driver, view, groups)
+            if checker.full:
+                return
     await _check_keys(checker, driver, view, [held] if held else [])
 
 

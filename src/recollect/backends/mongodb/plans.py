@@ -70,7 +70,7 @@ async def carry_out(driver: Driver, tenant: str, number: int, encoded: bytes) ->
     """Write everything that a plan says: what ends before what takes its place."""
     plan: Any = bson.decode(encoded)
     if plan["changes"]:
-        await driver.change(VERSIONS, [_guarded(number, *change) for change in plan["changes"]])
+        await driver.change(VERSIONS, [_guarded(tenant, number, *change) for change in plan["changes"]])
     if plan["versions"] and not await driver.add(VERSIONS, plan["versions"]):
         await _check_there(driver, [document["_id"] for document in plan["versions"]])
     if plan["events"]:
@@ -85,11 +85,11 @@ async def carry_out(driver: Driver, tenant: str, number: int, encoded: bytes) ->
         await driver.remove(RECEIPTS, {"_id": {"$in": plan["outdated"]}, "at": {"$lte": plan["forgotten"]}})
 
 
-def _guarded(number: int, name: str, fields: Document, gone: list[str]) -> tuple[Document, Document]:
+def _guarded(tenant: str, number: int, name: str, fields: Document, gone: list[str]) -> tuple[Document, Document]:
     change: Document = {"$set": fields}
     if gone:
         change["$unset"] = dict.fromkeys(gone, "")
-    return {"_id": name, "since": {"$lt": number}}, change
+    return {"_id": name, "tenant": tenant, "since": {"$lt": number}}, change
 
 
 async def _note(driver: Driver, tenant: str, number: int, kept: int, sequences: list[int]) -> None:

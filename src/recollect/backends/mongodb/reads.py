@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from recollect.backends.mongodb.documents import at_address, below, name_of, place_of
+from recollect.backends.mongodb.documents import WITHOUT_ENTRIES, at_address, below, name_of, place_of
 from recollect.backends.mongodb.driver import Document, Driver
 from recollect.backends.mongodb.ledger import Ledger
 from recollect.backends.mongodb.schema import VERSIONS
@@ -38,7 +38,8 @@ async def get(
     tenant, number = view.state.tenant, view.state.number
     wanted, holds = live(now) if as_of is None else live_as_of(as_of)
     if as_of is None:
-        found = await driver.find_one(VERSIONS, {"slot": place_of(tenant, address)}, {"entries": 0})
+        where = {"tenant": tenant, "slot": place_of(tenant, address)}
+        found = await driver.find_one(VERSIONS, where, WITHOUT_ENTRIES)
         if found is not None and found["since"] <= number:
             return await _readable(sealing, [found] if holds(found) else [])
         wanted = {"since": {"$gt": number}}

@@ -1,6 +1,7 @@
 """The collections and their indexes, and whose database this is.
 
-Only plain and unique indexes are used: those that every server has which speaks MongoDB's protocol.
+Only plain and unique indexes are used: those that every server has which speaks MongoDB's protocol. All begin with the
+tenant, so that the collections can be sharded by it.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ VERSIONS, EVENTS, COMMITS, PARTS = "versions", "events", "commits", "parts"
 RECEIPTS, ERASURES, LEASES = "receipts", "erasures", "leases"
 
 _Fields = tuple[str, ...]
-_UNIQUE: dict[str, tuple[_Fields, ...]] = {VERSIONS: (("slot",),)}
+_UNIQUE: dict[str, tuple[_Fields, ...]] = {VERSIONS: (("tenant", "slot"),)}
 _PLAIN: dict[str, tuple[_Fields, ...]] = {
     VERSIONS: (
-        ("place", "revision"),
+        ("tenant", "place", "revision"),
         ("tenant", "plane", "ended_at", "namespace", "key"),
         ("tenant", "plane", "namespace", "key", "revision"),
         ("tenant", "plane", "sequence"),

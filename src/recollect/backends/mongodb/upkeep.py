@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
+
 from recollect.backends.mongodb.commits import EMPTY
 from recollect.backends.mongodb.documents import WITHOUT_ENTRIES, address_in, changed
 from recollect.backends.mongodb.driver import Document, Driver
@@ -58,10 +60,11 @@ async def plan_purging(driver: Driver, state: State, before: Instant, limit: int
     due: list[Document] = []
     fields = {**WITHOUT_ENTRIES, "policy_attributes": 0}
     where = {**_ended(state, before), "value": None}
-    async for batch in driver.stream(VERSIONS, where, fields=fields, order=_OLDEST):
-        due += await _without_older(driver, batch)
-        if len(due) > limit:
-            break
+    async with aclosing(driver.stream(VERSIONS, where, fields=fields, order=_OLDEST)) as batches:
+        async for batch in batches:
+            due += await _without_older(driver, state.tenant, batch)
+            if len(due) > limit:
+                break
     plan, number = Plan(state.head), state.number + 1
     for document in due[:limit]:
         gone = changed(document, number, {"gone": number, "gone_at": now}, forget=True)
@@ -70,10 +73,11 @@ async def plan_purging(driver: Driver, state: State, before: Instant, limit: int
     return plan, Swept(len(due[:limit]), len(due) > limit)
 
 
-async def _without_older(driver: Driver, batch: list[Document]) -> list[Document]:
+async def _without_older(driver: Driver, tenant: str, batch: list[Document]) -> list[Document]:
     """Those that no older version of their key has to wait for."""
     places = list({document["place"] for document in batch})
-    siblings = await driver.find(VERSIONS, {"place": {"$in": places}, "gone": None}, fields=_KEY)
+    where = {"tenant": tenant, "place": {"$in": places}, "gone": None}
+    siblings = await driver.find(VERSIONS, where, fields=_KEY)
     waits: dict[bytes, int] = {}
     for each in siblings:
         if each["ended_at"] is not None and (each["value"] is not None or each["index_state"] == "pending"):

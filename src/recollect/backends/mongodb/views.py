@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from recollect.backends.mongodb.documents import WITHOUT_ENTRIES, as_at
@@ -43,15 +44,17 @@ class View:
         backwards = order[0][1] < 0
         asked: Document = {**scope, **wanted}
         found: list[Document] = []
-        async for batch in self._driver.stream(VERSIONS, asked, fields=WITHOUT_ENTRIES, order=order, likely=count):
-            found += [document for document in batch if document["since"] > self.state.number or holds(document)]
-            if len(found) < count:
-                continue
-            last = sorting(batch[-1])
-            chosen = self._merged(found, await self._changed(scope, WITHOUT_ENTRIES), holds)
-            chosen = [each for each in chosen if (sorting(each) >= last if backwards else sorting(each) <= last)]
-            if len(chosen) >= count:
-                return sorted(chosen, key=sorting, reverse=backwards)[:count]
+        stream = self._driver.stream(VERSIONS, asked, fields=WITHOUT_ENTRIES, order=order, likely=count)
+        async with aclosing(stream) as batches:
+            async for batch in batches:
+                found += [each for each in batch if each["since"] > self.state.number or holds(each)]
+                if len(found) < count:
+                    continue
+                last = sorting(batch[-1])
+                chosen = self._merged(found, await self._changed(scope, WITHOUT_ENTRIES), holds)
+                chosen = [each for each in chosen if (sorting(each) >= last if backwards else sorting(each) <= last)]
+                if len(chosen) >= count:
+                    return sorted(chosen, key=sorting, reverse=backwards)[:count]
         chosen = self._merged(found, await self._changed(scope, WITHOUT_ENTRIES), holds)
         return sorted(chosen, key=sorting, reverse=backwards)[:count]
 
