@@ -36,7 +36,7 @@ from recollect.domain.reasons import EventKind, Plane
 from recollect.domain.retention import Pass, Retention
 from recollect.domain.rows import is_expired
 from recollect.ports.keys import Sealer
-from recollect.ports.store import Lease, Mark
+from recollect.ports.store import Lease, Mark, Store
 from recollect.sync import drive
 from recollect.testing.doubles import ManualClock, SerialIds
 from recollect.testing.drivers import OneMasterKey, fresh_folders
@@ -74,9 +74,8 @@ class Twins(RuleBasedStateMachine):
             keys = SqliteKeyStore(SqliteOptions(folder / "keys.db", synchronous="OFF"))
             self.envelope = Envelope(keys, OneMasterKey(), self.clocks[1], rotate_at=16, block=4)
         sealer: Sealer = self.envelope or Plain()
-        options = SqliteOptions(folder / "data.db", synchronous="OFF")
         self.reference = MemoryStore(clock=self.clocks[0], ids=SerialIds(), sealer=Plain(), direct=True)
-        self.subject = SqliteStore(options, clock=self.clocks[1], ids=SerialIds(), sealer=sealer, direct=True)
+        self.subject = self.make_subject(folder, sealer)
         self.ids: list[bytes] = [bytes(16)]
         self.cursors: list[str] = ["no cursor"]
         self.requests: list[tuple[str, Commit]] = []
@@ -85,6 +84,11 @@ class Twins(RuleBasedStateMachine):
         self.erasures: list[Erasure] = []
         self.folded: dict[str, tuple[int, dict[Address, Instant | None]]] = {}
         self.stamps: dict[int, tuple[object, list[Head]]] = {}
+
+    def make_subject(self, folder: Path, sealer: Sealer, /) -> Store:
+        """The store that is compared with the reference."""
+        options = SqliteOptions(folder / "data.db", synchronous="OFF")
+        return SqliteStore(options, clock=self.clocks[1], ids=SerialIds(), sealer=sealer, direct=True)
 
     def teardown(self) -> None:
         try:
@@ -416,11 +420,11 @@ def _fold_in(live: dict[Address, Instant | None], event: Event) -> None:
                 del live[address]
 
 
-def run(folder: Path, *, encrypted: bool, examples: int, steps: int, **more: Any) -> None:
+def run(folder: Path, *, encrypted: bool, examples: int, steps: int, twins: type[Twins] = Twins, **more: Any) -> None:
     """Run so many random programs of so many steps, each on fresh stores."""
     fresh = fresh_folders(folder)
 
-    class FreshTwins(Twins):
+    class FreshTwins(twins):  # type: ignore[valid-type, misc]
         def __init__(self) -> None:
             super().__init__(fresh(), encrypted=encrypted)
 

@@ -28,7 +28,7 @@ class MongoScene:
     """Every store and key store that a trial opened on one database, so that all get closed."""
 
     def __init__(self, url: str, *, encrypted: bool = True, make: type[MongoStore] = MongoStore) -> None:
-        self.options = MongoOptions(url, f"trial_{secrets.token_hex(8)}", patience_seconds=0.05)
+        self.options = MongoOptions(url, f"trial_{secrets.token_hex(8)}")
         self.clock = ManualClock()
         self._ids = SerialIds()
         self._encrypted = encrypted
