@@ -254,9 +254,11 @@ class Cut(Interrupted):
         await super().insert(collection, document)
         if what == "answer":
             raise driver.Lost("planted")
+        if what == "sent twice":
+            await super().insert(collection, document)
 
 
-@pytest.mark.parametrize("lost", ["request", "answer"])
+@pytest.mark.parametrize("lost", ["request", "answer", "sent twice"])
 async def test_a_commit_whose_answer_was_lost_happens_once(
     lost: str, options: MongoOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ A change of entries is numbered by its commit and its place in it, so that who r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from recollect.backends.mongodb.documents import below, changed, name_of, stored_version
 from recollect.backends.mongodb.driver import Document, Driver
@@ -70,22 +70,23 @@ def _as_read(document: Document, mark: Mark) -> bool:
 async def plan_marks(driver: Driver, state: State, marks: Sequence[Mark]) -> tuple[Plan, int]:
     """Mark versions that are still as they were read."""
     plan, found = Plan(state.head), await _marked(driver, state.tenant, marks)
-    for mark in marks:
-        document = found.get(mark.id)
-        if document is None or document["index_state"] != _PENDING or not _as_read(document, mark):
-            continue
-        document["index_state"] = _DONE
-        _put_down(plan, state, {**document, "index_state": _PENDING}, _MARKED)
+    for document in _still_as_read(found, marks):
+        _put_down(plan, state, document, _MARKED)
     return plan, len(plan.changes)
+
+
+def _still_as_read(found: dict[bytes, Document], marks: Sequence[Mark]) -> Iterator[Document]:
+    """The versions that wait, and are as these marks say."""
+    for mark in dict.fromkeys(marks):
+        document = found.get(mark.id)
+        if document is not None and document["index_state"] == _PENDING and _as_read(document, mark):
+            yield document
 
 
 async def plan_put_off(driver: Driver, state: State, marks: Sequence[Mark], until: Instant) -> tuple[Plan, None]:
     """Let these wait until a moment, unless they changed."""
     plan, found = Plan(state.head), await _marked(driver, state.tenant, marks)
-    for mark in dict.fromkeys(marks):
-        document = found.get(mark.id)
-        if document is None or document["index_state"] != _PENDING or not _as_read(document, mark):
-            continue
+    for document in _still_as_read(found, marks):
         fields = {"index_attempts": document["index_attempts"] + 1, "index_after": until}
         _put_down(plan, state, document, fields)
     return plan, None

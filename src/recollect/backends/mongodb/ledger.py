@@ -102,9 +102,11 @@ class Ledger:
         try:
             await self._driver.insert(COMMITS, document)
         except Taken:
-            if document["parts"]:
-                await self._driver.remove(PARTS, {"commit": commit})
-            return False
+            # The driver may have sent it twice, and been answered the second time only.
+            if not await self.contains(state, commit):
+                if document["parts"]:
+                    await self._driver.remove(PARTS, {"commit": commit})
+                return False
         try:
             await self._finish(document, encoded)
         except StoreCorrupt:
