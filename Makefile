@@ -5,6 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 OPA    := $(VENV)/.opa
+FERRET := $(VENV)/.ferretdb
 MODEL  := src/recollect/backends/embedding/data/colbert-small/model.onnx
 # What `make run` needs is a part of what the tests need, so either stamp will do for it.
 RUN    := $(if $(wildcard $(READY)),$(READY),$(VENV)/.run)
@@ -43,6 +44,11 @@ $(OPA): tests/policies/real_opa.py | $(READY)
 	@$(BIN)/python -m tests.policies.real_opa
 	@touch $@
 
+# A server that speaks MongoDB's protocol, built once; without Go, the tests that need it are skipped.
+$(FERRET): tests/engines/mongodb.py $(wildcard tests/engines/ferretdb/*) | $(READY)
+	@$(BIN)/python -m tests.engines.mongodb
+	@touch $@
+
 run: $(RUN) $(MODEL) ## Set up and start the service, with its data in this folder; stop it with Ctrl-C
 	@$(BIN)/recollect serve --home $(DATA) $(SERVE)
 
@@ -51,7 +57,7 @@ try: $(RUN) $(MODEL) ## Store a memory, read it, and see its timeline, with or w
 	@$(BIN)/recollect --home $(DATA) get user/me/notes first && echo
 	@$(BIN)/recollect --home $(DATA) log user/me
 
-test: $(READY) $(MODEL) $(OPA) ## Set everything up and run all the tests
+test: $(READY) $(MODEL) $(OPA) $(FERRET) ## Set everything up and run all the tests
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
 
 check: $(READY) ## Lint, types, layers, formatting
@@ -63,7 +69,7 @@ check: $(READY) ## Lint, types, layers, formatting
 bench: $(READY) $(MODEL) ## Measure against peers in one run; a quick look: make bench BENCH="--quick"
 	@$(BIN)/python -m benchmarks $(BENCH)
 
-soak: $(READY) $(MODEL) $(OPA) ## The tests with the large counts: crashes, races, images
+soak: $(READY) $(MODEL) $(OPA) $(FERRET) ## The tests with the large counts: crashes, races, images
 	@RECOLLECT_SOAK=1 $(BIN)/python -m pytest -m soak -o timeout=7200 --durations=0 $(SOAK)
 
 format: $(READY) ## Format the code and fix what can be fixed

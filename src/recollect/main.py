@@ -9,9 +9,11 @@ import shutil
 import time
 from collections.abc import Callable, Generator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from urllib.parse import urlsplit
 
 from recollect.backends.embedding import EmbeddingOptions, embedder_named, embedder_of
 from recollect.backends.keyring import CommandMasterKeys, Envelope, FileMasterKeys
@@ -52,6 +54,7 @@ KEYS_FOLDER = "keys"
 WRAPPED_KEYS_FILE = "wrapped.db"
 MASTER_KEY_FILE = "master.key"
 _SQLITE = "sqlite:///"
+_MONGODB = ("mongodb://", "mongodb+srv://")
 
 
 def system_clock() -> Instant:
@@ -178,7 +181,7 @@ def compose(
         keyring = Envelope(MemoryKeyStore(), _Ephemeral(), clock)
         store: Store = MemoryStore(clock=clock, ids=ids, sealer=keyring, direct=direct)
     elif settings.store is not None and not settings.store.reveal().startswith(_SQLITE):
-        store, keyring = _open_postgres(Path(path), settings, clock, ids, direct=direct)
+        store, keyring = _open_server(Path(path), settings, settings.store.reveal(), clock, ids, direct=direct)
     else:
         store, keyring = _open_folder(Path(path), settings, clock, ids, direct=direct)
     engine = _engine(settings, clock, direct=direct)
@@ -285,25 +288,39 @@ def _open_folder(folder: Path, settings: Settings, clock: Clock, ids: Ids, *, di
         raise
 
 
-def _open_postgres(folder: Path, settings: Settings, clock: Clock, ids: Ids, *, direct: bool) -> tuple[Store, Envelope]:
-    """Everything in PostgreSQL, but for the master key and the settings."""
+def _open_server(
+    folder: Path, settings: Settings, url: str, clock: Clock, ids: Ids, *, direct: bool
+) -> tuple[Store, Envelope]:
+    """Everything on a database server, but for the master key and the settings."""
+    keys, store = (_in_mongodb if url.startswith(_MONGODB) else _in_postgres)(url, settings)
+    _make_folders(folder)
+    opened = keys()
+    try:
+        keyring = Envelope(opened, _master_keys(folder, settings, known=bool(opened.masters())), clock)
+        return store(clock=clock, ids=ids, sealer=keyring, direct=direct), keyring
+    except BaseException:
+        opened.close()
+        raise
+
+
+def _in_postgres(url: str, settings: Settings) -> tuple[Callable[[], KeyStore], Callable[..., Store]]:
     try:
         from recollect.backends.postgres import PostgresKeyStore, PostgresOptions, PostgresStore
     except ImportError:
         raise InvalidSetting("store: PostgreSQL needs its driver; install recollect[postgres]") from None
-    _make_folders(folder)
-    options = PostgresOptions(
-        "" if settings.store is None else settings.store.reveal(),
-        lock_seconds=settings.busy_seconds,
-        group=settings.group_size,
-    )
-    keys: KeyStore = PostgresKeyStore(replace(options, schema=f"{options.schema}_keys"))
+    options = PostgresOptions(url, lock_seconds=settings.busy_seconds, group=settings.group_size)
+    keys = partial(PostgresKeyStore, replace(options, schema=f"{options.schema}_keys"))
+    return keys, partial(PostgresStore, options)
+
+
+def _in_mongodb(url: str, settings: Settings) -> tuple[Callable[[], KeyStore], Callable[..., Store]]:
     try:
-        keyring = Envelope(keys, _master_keys(folder, settings, known=bool(keys.masters())), clock)
-        return PostgresStore(options, clock=clock, ids=ids, sealer=keyring, direct=direct), keyring
-    except BaseException:
-        keys.close()
-        raise
+        from recollect.backends.mongodb import MongoKeyStore, MongoOptions, MongoStore
+    except ImportError:
+        raise InvalidSetting("store: MongoDB needs its driver; install recollect[mongodb]") from None
+    named = urlsplit(url).path.strip("/") or "recollect"
+    options = MongoOptions(url, database=named, busy_seconds=settings.busy_seconds)
+    return partial(MongoKeyStore, options), partial(MongoStore, options)
 
 
 def _make_folders(folder: Path) -> None:

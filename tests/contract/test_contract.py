@@ -7,7 +7,8 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
-from tests.engines import needs_postgres
+from tests.engines.mongodb import found_server  # noqa: F401 - a fixture
+from tests.engines.postgres import needs_postgres
 
 from recollect.backends.keyring import Plain
 from recollect.backends.sqlite import SqliteOptions, SqliteStore
@@ -15,38 +16,50 @@ from recollect.testing.contract import CHECKS, Check, Trial
 from recollect.testing.contract.trial import clause
 from recollect.testing.doubles import ManualClock, SerialIds
 from recollect.testing.drivers import check_nothing_leaked, memory_trial, sqlite_trial
+from recollect.testing.mongodb import mongo_trial
 from recollect.testing.postgres import postgres_trial
 
 
-def _memory(folder: Path) -> AbstractAsyncContextManager[Trial]:
+def _memory(request: pytest.FixtureRequest, folder: Path) -> AbstractAsyncContextManager[Trial]:
     return memory_trial(folder)
 
 
-def _sqlite(folder: Path) -> AbstractAsyncContextManager[Trial]:
+def _sqlite(request: pytest.FixtureRequest, folder: Path) -> AbstractAsyncContextManager[Trial]:
     return sqlite_trial(folder, encrypted=False)
 
 
-def _sqlite_encrypted(folder: Path) -> AbstractAsyncContextManager[Trial]:
+def _sqlite_encrypted(request: pytest.FixtureRequest, folder: Path) -> AbstractAsyncContextManager[Trial]:
     return sqlite_trial(folder, encrypted=True)
 
 
-def _postgres(folder: Path) -> AbstractAsyncContextManager[Trial]:
+def _postgres(request: pytest.FixtureRequest, folder: Path) -> AbstractAsyncContextManager[Trial]:
     needs_postgres()
     return postgres_trial(folder, encrypted=False)
 
 
-def _postgres_encrypted(folder: Path) -> AbstractAsyncContextManager[Trial]:
+def _postgres_encrypted(request: pytest.FixtureRequest, folder: Path) -> AbstractAsyncContextManager[Trial]:
     needs_postgres()
     return postgres_trial(folder, encrypted=True)
 
 
-@pytest.fixture(
-    params=[_memory, _sqlite, _sqlite_encrypted, _postgres, _postgres_encrypted],
-    ids=["memory", "sqlite", "sqlite-encrypted", "postgres", "postgres-encrypted"],
-)
+def _mongodb_encrypted(request: pytest.FixtureRequest, folder: Path) -> AbstractAsyncContextManager[Trial]:
+    return mongo_trial(request.getfixturevalue("mongodb"), folder)
+
+
+BACKENDS = {
+    "memory": _memory,
+    "sqlite": _sqlite,
+    "sqlite-encrypted": _sqlite_encrypted,
+    "postgres": _postgres,
+    "postgres-encrypted": _postgres_encrypted,
+    "mongodb-encrypted": _mongodb_encrypted,
+}
+
+
+@pytest.fixture(params=BACKENDS.values(), ids=list(BACKENDS))
 async def trial(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Trial]:
     """A fresh trial. When it is over, its driver asserts that no thread and no connection is left."""
-    async with request.param(tmp_path) as trial:
+    async with request.param(request, tmp_path) as trial:
         yield trial
 
 

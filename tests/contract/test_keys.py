@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
-from tests.engines import needs_postgres
+from pymongo import MongoClient
+from tests.engines.mongodb import found_server  # noqa: F401 - a fixture
+from tests.engines.postgres import needs_postgres
 
 from recollect.backends.keyring import Envelope, FileMasterKeys
 from recollect.backends.memory import MemoryKeyStore
+from recollect.backends.mongodb import MongoKeyStore, MongoOptions
 from recollect.backends.postgres import PostgresKeyStore, PostgresOptions
 from recollect.backends.sqlite import SqliteKeyStore, SqliteOptions
 from recollect.domain.errors import KeyErased, MasterKeyMismatch
@@ -30,11 +35,12 @@ ROW = b"r" * 16
 class Ring:
     """A key store that several processes could share, its master keys, and envelopes over them."""
 
-    def __init__(self, folder: Path, *, durable: bool, postgres: bool = False) -> None:
+    def __init__(self, folder: Path, *, durable: bool, postgres: bool = False, mongodb: str = "") -> None:
         self.folder = folder
         self.clock = ManualClock()
         self._memory = None if durable else MemoryKeyStore()
         self.server = PostgresOptions(needs_postgres(), fresh_schema()) if postgres else None
+        self.documents = MongoOptions(mongodb, f"trial_{secrets.token_hex(8)}") if mongodb else None
         self._opened: list[KeyStore] = []
 
     @property
@@ -43,7 +49,8 @@ class Ring:
 
     @property
     def file(self) -> Path | None:
-        return None if self._memory is not None or self.server is not None else self.folder / "keys.db"
+        elsewhere = self._memory is not None or self.server is not None or self.documents is not None
+        return None if elsewhere else self.folder / "keys.db"
 
     def keys(self) -> KeyStore:
         """Another view of the same keys, as another process would have."""
@@ -53,6 +60,8 @@ class Ring:
             self._opened.append(SqliteKeyStore(SqliteOptions(self.file)))
         elif self.server is not None:
             self._opened.append(PostgresKeyStore(self.server))
+        elif self.documents is not None:
+            self._opened.append(MongoKeyStore(self.documents))
         return self._opened[-1]
 
     def envelope(self, keys: KeyStore | None = None, *, rotate_at: int = 1 << 20, block: int = 4) -> Envelope:
@@ -65,11 +74,15 @@ class Ring:
             keys.close()
         if self.server is not None:
             drop_schema(self.server.url, self.server.schema)
+        if self.documents is not None:
+            with MongoClient[dict[str, Any]](self.documents.url) as client:
+                client.drop_database(self.documents.database)
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["memory", "sqlite", "postgres", "mongodb"])
 def ring(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ring]:
-    ring = Ring(tmp_path, durable=request.param != "memory", postgres=request.param == "postgres")
+    url = request.getfixturevalue("mongodb") if request.param == "mongodb" else ""
+    ring = Ring(tmp_path, durable=request.param != "memory", postgres=request.param == "postgres", mongodb=url)
     yield ring
     ring.close()
 

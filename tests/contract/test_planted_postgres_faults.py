@@ -14,7 +14,7 @@ from tests.contract.test_planted_faults import (
     vouched_for,
     without_deletes,
 )
-from tests.engines import needs_postgres
+from tests.engines.postgres import needs_postgres
 
 from recollect.backends.postgres import (
     commits,

@@ -20,8 +20,12 @@ from recollect.testing.servers import Server
 
 NOT_RUN = {"docs/how-to/write-a-backend.md"}
 """Shown, not run: it tells of code that its reader has still to write."""
-RUN_ELSEWHERE = {"docs/how-to/use-an-opa-server.md", "docs/how-to/use-postgresql.md"}
-"""Their steps need an OPA server or a PostgreSQL, which tests/policies and tests/postgres start to take them."""
+RUN_ELSEWHERE = {
+    "docs/how-to/use-an-opa-server.md",
+    "docs/how-to/use-mongodb.md",
+    "docs/how-to/use-postgresql.md",
+}
+"""Their steps need a server, which tests/policies, tests/contract and tests/postgres start to take them."""
 GUIDES = sorted(
     str(page.relative_to(ROOT))
     for page in [ROOT / "README.md", ROOT / "docs/tutorial.md", *(ROOT / "docs/how-to").glob("*.md")]
@@ -30,7 +34,7 @@ GUIDES = sorted(
 PAGES = [str(page.relative_to(ROOT)) for page in written_pages()]
 
 
-CODED = [name for name in GUIDES if name not in NOT_RUN and any(blocks((ROOT / name).read_text()))]
+CODED = [name for name in GUIDES if name not in NOT_RUN | RUN_ELSEWHERE and any(blocks((ROOT / name).read_text()))]
 SPOKEN = [name for name in GUIDES if any(typed((ROOT / name).read_text()))]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from tests.engines import needs_postgres
+from tests.engines.postgres import needs_postgres
 
 from recollect.backends.keyring import Plain
 from recollect.backends.postgres import PostgresOptions, PostgresStore

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 import pytest
-from tests.engines import needs_postgres
+from tests.engines.postgres import needs_postgres
 
 import recollect
 from recollect.config import Secret, Settings

@@ -11,7 +11,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 from psycopg import sql
-from tests.engines import needs_postgres
+from tests.engines.postgres import needs_postgres
 
 from recollect.testing.servers import Server
 from recollect_client import Client

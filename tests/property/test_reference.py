@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from tests.engines import needs_postgres
+from tests.engines.postgres import needs_postgres
 from tests.property import planted, programs
 from tests.sizes import sized
 

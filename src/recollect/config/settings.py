@@ -35,8 +35,8 @@ class Settings:
 
     store: Secret | None = _setting(  # noqa: RUF009 - it makes a field, like all others
         None,
-        "Where the memories are kept: `postgresql://…` for a PostgreSQL database, `sqlite:///…` for a file of another "
-        "name; None: in the data directory. Keys and settings stay there in any case.",
+        "Where the memories are kept: `postgresql://…` or `mongodb://…` for a database on a server, `sqlite:///…` for "
+        "a file of another name; None: in the data directory. The master key and settings stay there in any case.",
     )
     max_depth: int = _setting(MAX_DEPTH, f"How many segments a namespace may have; 1 to {DEPTH_CEILING}.", live=True)
     filterable_attributes: tuple[str, ...] = _setting(
@@ -288,7 +288,7 @@ _NUMBERS = (
 )
 _SWITCHES = ("allow_plain_http", "tenant_policies", "require_justification")
 _SECRETS = ("store", "jwt_key", "opa_token", "embedder_key")
-_STORES = ("postgresql://", "postgres://", "sqlite:///")
+_STORES = ("postgresql://", "postgres://", "mongodb://", "mongodb+srv://", "sqlite:///")
 _ENGINES = ("rego", "opa", "builtin")
 _EMBEDDERS = ("local", "openai", "hashing", "none")
 _TEXTS = (
