@@ -167,7 +167,8 @@ def _errors() -> str:
     def tree(cls: type[RecollectError], depth: int) -> Iterator[str]:
         yield "    " * depth + cls.__name__
         for child in cls.__subclasses__():
-            yield from tree(child, depth + 1)
+            if child.__module__ == RecollectError.__module__:  # those of a backend are its own business
+                yield from tree(child, depth + 1)
 
     rows = [
         (f"`{error.__name__}`", f"`{error.code}`", "yes" if error.retriable else "no", error.advice())
