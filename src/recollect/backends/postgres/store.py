@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 import psycopg
@@ -106,8 +107,9 @@ class PostgresStore(Store):
 
     async def erase(self, erasure: Erasure) -> Erased:
         """Empty everything of a subject."""
-        work: Callable[[Group], Erased] = lambda group: erasing.apply_erasure(group, erasure, now=self._clock())  # noqa: E731
-        erased: Erased = await self._write(erasure.tenant, work)
+        erased: Erased = await self._write(
+            erasure.tenant, lambda group: erasing.apply_erasure(group, erasure, now=self._clock())
+        )
         return erased
 
     def _empty_destroyed(self, group: Group, destruction: Destruction) -> Erased:
@@ -174,7 +176,7 @@ class PostgresStore(Store):
                 if left <= 0:
                     return False
                 if not self._bell.listening:
-                    await self.aside(lambda: self._bell.listen(min(left, _DEAF_POLL_SECONDS)))  # noqa: B023 - at once
+                    await self.aside(partial(self._bell.listen, min(left, _DEAF_POLL_SECONDS)))
                     if self._bell.listening:
                         continue  # what was committed before it could be heard
                 await listener.wait(min(left, _POLL_SECONDS if self._bell.listening else _DEAF_POLL_SECONDS))
