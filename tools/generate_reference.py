@@ -41,7 +41,7 @@ from recollect.domain import (
     words,
 )
 from recollect.domain.errors import RecollectError, all_errors
-from recollect.ports import credentials, embedder, keys, policy, store
+from recollect.ports import credentials, embedder, keys, policy, store, vectors
 from recollect.service import audit, identity, looking, policies, reading, transfer, tuning, views
 from recollect.service.administration import Administration
 from recollect.surfaces.rest import connections, exchange
@@ -346,6 +346,7 @@ def _clauses() -> str:
         ("The policy", policy),
         ("The credentials", credentials),
         ("The embedder", embedder),
+        ("The vector store", vectors),
     ):
         lines = _promises(module).splitlines()
         parts.append(f"## {title}\n\n{lines[0]}")

@@ -55,6 +55,7 @@
     │   ├── PolicyTrouble
     │   ├── EmbedderTrouble
     │   │   └── TextRefused
+    │   ├── VectorsUnavailable
     │   └── Internal
     └── Unsupported                  this backend says no to that
         └── NotAvailable
@@ -437,6 +438,13 @@ class TextRefused(EmbedderTrouble):
 
     code = "text_refused"
     retriable = False
+
+
+class VectorsUnavailable(ServiceTrouble):
+    """The vector store does not answer: see that it runs, and try again. Small scopes are searched without it."""
+
+    code = "vectors_unavailable"
+    retriable = True
 
 
 class Internal(ServiceTrouble):
