@@ -184,6 +184,14 @@ class IndexKeeping(Store):
             content,
         )
 
+    async def entries_of(self, tenant: str, series: int, ids: Sequence[bytes]) -> Sequence[Entry]:
+        """Entries by the ids of their versions."""
+        self._check_open()
+        kept = self._tenant(tenant).index.kept
+        found = [kept[each, series] for each in ids if (each, series) in kept]
+        opened = [self._entry_of(tenant, series, each) for each in found if each.content is not None]
+        return [entry for entry in opened if entry.content is not None]
+
     async def details(self, tenant: str, series: int, ids: Sequence[bytes]) -> dict[bytes, bytes]:
         """The details of entries."""
         self._check_open()

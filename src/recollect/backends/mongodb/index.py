@@ -233,6 +233,15 @@ def _opened(document: Document, field: str, sealed: bytes | None, sealer: Sealer
         return None
 
 
+async def entries_of(driver: Driver, state: State, sealing: Sealing, series: int, ids: Sequence[bytes]) -> list[Entry]:
+    """What is kept of these."""
+    path = f"entries.{_series(series)}.content"
+    where = {"_id": {"$in": [name_of(each) for each in ids]}, "tenant": state.tenant, path: {"$exists": True}}
+    stored = await driver.find(VERSIONS, where, fields=_CONTENTS) if ids else []
+    found = await sealing.open(lambda: [_entry(document, series, sealing.sealer) for document in stored])
+    return [entry for entry in found if entry.content is not None]
+
+
 async def details(
     driver: Driver, state: State, sealing: Sealing, series: int, ids: Sequence[bytes]
 ) -> dict[bytes, bytes]:

@@ -35,6 +35,7 @@ from recollect.ports.clock import Clock, Ids
 from recollect.ports.keys import Sealer
 from recollect.ports.signals import Signal
 from recollect.ports.store import (
+    Entry,
     EntryPage,
     IndexFigures,
     Lease,
@@ -200,6 +201,11 @@ class MongoStore(Store):
         self._check_open()
         state = await self._ledger.state(tenant)
         return await index.entry_changes(self._driver, state, self._sealing, plane, within, series, since, limit)
+
+    async def entries_of(self, tenant: str, series: int, ids: Sequence[bytes]) -> Sequence[Entry]:
+        """Entries by the ids of their versions."""
+        self._check_open()
+        return await index.entries_of(self._driver, await self._ledger.state(tenant), self._sealing, series, ids)
 
     async def details(self, tenant: str, series: int, ids: Sequence[bytes]) -> dict[bytes, bytes]:
         """The details of entries."""

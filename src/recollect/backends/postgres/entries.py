@@ -67,6 +67,11 @@ SELECT v.plane, e.namespace, v.key, v.id, v.revision, e.detail FROM versions v
 JOIN entries e ON e.id = v.id AND e.series = $2
 WHERE v.tenant = $1 AND v.id = ANY($3::bytea[]) AND e.detail IS NOT NULL
 """
+_OF = """
+SELECT e.change, e.sequence, e.namespace, e.content, v.plane, v.key, v.id, v.revision, v.sequence, v.created_at,
+    v.expires_at, v.archived, v.policy_attributes FROM versions v JOIN entries e ON e.id = v.id AND e.series = $2
+WHERE v.tenant = $1 AND v.id = ANY($3::bytea[]) AND e.content IS NOT NULL
+"""
 _FIGURES = """
 SELECT (SELECT count(*) FROM entries WHERE tenant = $1 AND series = $2 AND content IS NOT NULL),
     (SELECT count(*) FROM versions WHERE tenant = $1 AND index_state = 'pending'),
@@ -206,6 +211,12 @@ def _opened(sealer: Sealer, tenant: str, series: int, stored: Iterable[Sequence[
             except KeyErased:
                 content = None
         yield change, Entry(row_id, encoded, created_at, sequence, expires_at, archived == 1, policy, content)
+
+
+def entries_of(link: Link, sealer: Sealer, tenant: str, series: int, ids: Sequence[bytes]) -> Sequence[Entry]:
+    """What is kept of these."""
+    stored = link.rows(_OF, tenant, series, list(ids))
+    return [entry for _, entry in _opened(sealer, tenant, series, stored) if entry.content is not None]
 
 
 def lacking(

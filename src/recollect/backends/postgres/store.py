@@ -37,6 +37,7 @@ from recollect.ports.clock import Clock, Ids
 from recollect.ports.keys import Destruction, Sealer, erasure_of
 from recollect.ports.signals import Signal
 from recollect.ports.store import (
+    Entry,
     EntryPage,
     IndexFigures,
     Lease,
@@ -236,6 +237,10 @@ class PostgresStore(Store):
     ) -> EntryPage:
         """What was kept or dropped in a scope since."""
         return await self._read(entries.entry_changes, self._sealer, tenant, plane, within, series, since, limit)
+
+    async def entries_of(self, tenant: str, series: int, ids: Sequence[bytes]) -> Sequence[Entry]:
+        """Entries by the ids of their versions."""
+        return await self._read(entries.entries_of, self._sealer, tenant, series, ids)
 
     async def details(self, tenant: str, series: int, ids: Sequence[bytes]) -> dict[bytes, bytes]:
         """The details of entries."""

@@ -67,6 +67,13 @@ CROSS JOIN versions v INDEXED BY versions_id ON v.id = unhex(at.value)
 CROSS JOIN entries e INDEXED BY entries_version ON e.n = v.n AND e.series = ?
 WHERE v.tenant = ? AND e.detail IS NOT NULL
 """
+_OF = """
+SELECT e.change, e.n, e.namespace, e.content, v.plane, v.key, v.id, v.revision, v.sequence, v.created_at, v.expires_at,
+    v.archived, v.policy_attributes FROM json_each(?) at
+CROSS JOIN versions v INDEXED BY versions_id ON v.id = unhex(at.value)
+CROSS JOIN entries e INDEXED BY entries_version ON e.n = v.n AND e.series = ?
+WHERE v.tenant = ? AND e.content IS NOT NULL
+"""
 _FIGURES = """
 SELECT (SELECT count(*) FROM entries WHERE tenant = ?1 AND series = ?2 AND content IS NOT NULL),
     (SELECT count(*) FROM versions INDEXED BY versions_unindexed WHERE tenant = ?1 AND index_state = 'pending'),
@@ -166,6 +173,13 @@ def _opened(sealer: Sealer, tenant: str, series: int, stored: Iterable[Sequence[
             except KeyErased:
                 content = None
         yield change, Entry(row_id, encoded, created_at, sequence, expires_at, archived == 1, policy, content)
+
+
+def entries_of(db: apsw.Connection, sealer: Sealer, tenant: str, series: int, ids: Sequence[bytes]) -> Sequence[Entry]:
+    """What is kept of these."""
+    asked = msgspec.json.encode([each.hex() for each in ids]).decode()
+    opened = _opened(sealer, tenant, series, db.execute(_OF, (asked, series, tenant)))
+    return [entry for _, entry in opened if entry.content is not None]
 
 
 def lacking(

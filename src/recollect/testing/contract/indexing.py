@@ -164,6 +164,9 @@ async def entries_come_back_exactly_and_only_where_they_belong(trial: Trial) -> 
             '{"n":1}',
             content,
         )
+        assert list(await again.entries_of(TENANT, ONE, [bytes(16), outcome.id])) == [entry]
+        assert not await again.entries_of(TENANT, TWO, [outcome.id])
+        assert not await again.entries_of(OTHER, ONE, [outcome.id])
         assert (await _read(again, series=TWO))[0] == []
         assert (await _read(again, tenant=OTHER))[0] == []
         assert (await again.entries(TENANT, Plane.RECORD, ROOT, ONE)).entries == []
@@ -185,8 +188,10 @@ async def details_come_by_id_and_end_with_their_entries(trial: Trial) -> None:
     await delete(store, at("user", "ann", key="a"))
     await store.reflect(TENANT, ONE, [Reflected(each.mark, None) for each in await store.pending(TENANT)])
     assert await store.details(TENANT, ONE, ids) == {ids[1]: b"bbb"}
+    assert {entry.id for entry in await store.entries_of(TENANT, ONE, ids)} == set(ids[1:])
     await store.erase(Erasure(b"i" * 16, TENANT, "user:ann", namespace(("user", "ann"))))
     assert await store.details(TENANT, ONE, ids) == {}
+    assert not await store.entries_of(TENANT, ONE, ids)
 
 
 @clause("S54")
