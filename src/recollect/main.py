@@ -42,6 +42,7 @@ from recollect.ports.clock import Clock, Ids
 from recollect.ports.keys import KeyStore, MasterKeys
 from recollect.ports.policy import Engine
 from recollect.ports.store import Store
+from recollect.ports.vectors import VectorStore
 from recollect.service.memories import Memories
 from recollect.service.rules import Rules
 from recollect.service.series import Embedders
@@ -196,7 +197,16 @@ def compose(
         embedders=Embedders(embedder_of(options), lambda model: embedder_named(model, options)),
         language=settings.search_language,
         search_bytes=settings.search_memory_mb << 20,
+        vectors=_vectors(settings),
+        exact=settings.vectors_exact,
     )
+
+
+def _vectors(settings: Settings) -> VectorStore | None:
+    """Where large scopes are searched, if anywhere but in memory."""
+    if settings.vectors is None:
+        return None
+    raise InvalidSetting("vectors: this kind is not offered yet")
 
 
 def _embedding(settings: Settings) -> EmbeddingOptions:

@@ -280,6 +280,7 @@ def _workers(workings: Workings, service: Service) -> tuple[Rounds, ...]:
         workings.store,
         workings.extractor,
         workings.indexing,
+        workings.searching,
         workings.decisions,
         holder=holder,
         seconds=lambda: min(rules.index_seconds, _INDEX_SECONDS),

@@ -15,6 +15,7 @@ from tests.sizes import sized
 
 import recollect
 from recollect import Memories
+from recollect.config import Settings
 from recollect.domain.instants import instant_of
 from recollect.domain.reasons import EventKind
 from recollect.domain.rows import Item
@@ -199,13 +200,13 @@ def _filters(chance: random.Random) -> list[dict[str, Any]]:
 
 
 async def asked_often(
-    path: str | Path, count: int, search: Search = ask, *, most: int = 10**9
+    path: str | Path, count: int, search: Search = ask, *, most: int = 10**9, settings: Settings = SETTINGS
 ) -> tuple[list[str], int]:
     """Ask so many questions of a changing world; return what was wrong, and how many hits there were."""
     chance, clock = random.Random(count), ManualClock()
     flaws: list[str] = []
     hits = 0
-    async with recollect.open(path, settings=SETTINGS, clock=clock) as memories:
+    async with recollect.open(path, settings=settings, clock=clock) as memories:
         world = World(memories, clock, chance)
         for _ in range(START):
             await world.change()

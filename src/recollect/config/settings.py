@@ -142,6 +142,19 @@ class Settings:
         "english", "The language whose word stems searches know: a Snowball language, or `none`."
     )
     search_memory_mb: int = _setting(512, "How much memory the opened indexes of searched scopes may take, in MiB.")
+    vectors: Secret | None = _setting(  # noqa: RUF009 - it makes a field, like all others
+        None,
+        "Where large scopes are searched: `pgvector`, in the PostgreSQL that `store` names; another one at "
+        "`postgresql://…`; a Qdrant server at `qdrant+http://…` or `qdrant+https://…`; or Qdrant inside the process, "
+        "in a folder, `qdrant:///…`. Without it, all scopes are searched in memory.",
+    )
+    vectors_key: Secret | None = _setting(  # noqa: RUF009 - it makes a field, like all others
+        None, "What Recollect shows to the Qdrant server, if that asks for an API key."
+    )
+    vectors_exact: int = _setting(
+        20_000, "Scopes with up to so many memories are searched in memory even if `vectors` is set; 0: none."
+    )
+    vectors_half: bool = _setting(False, "Whether PostgreSQL keeps vectors in half precision, in half the space.")
     log_level: str = _setting("info", f"How much is logged: one of {', '.join(_LEVELS)}.", live=True)
     log_format: str = _setting("text", "How the log is written: `text` for people, `json` for machines.")
     jwt_issuer: str | None = _setting(None, "Who must have issued a JWT (`iss`); needed to accept JWTs at all.")
@@ -184,6 +197,17 @@ class Settings:
                 raise InvalidSetting(f"{name} must be a Secret, so that it cannot be printed by mistake")
         if self.store is not None and not self.store.reveal().startswith(_STORES):
             raise InvalidSetting(f"store must begin with one of {', '.join(_STORES)}")
+        if self.vectors is not None:
+            self._check_vectors(self.vectors.reveal())
+
+    def _check_vectors(self, vectors: str) -> None:
+        if vectors == PGVECTOR:
+            if self.store is None or not self.store.reveal().startswith(_POSTGRES):
+                raise InvalidSetting(
+                    "vectors can be `pgvector` only where `store` is a PostgreSQL; name one by its URL"
+                )
+        elif not vectors.startswith(_VECTORS):
+            raise InvalidSetting(f"vectors must be `{PGVECTOR}`, or begin with one of {', '.join(_VECTORS)}")
 
     def _check_choices(self) -> None:
         for name in _SWITCHES:
@@ -274,6 +298,7 @@ _WHOLE = (
     ("embedder_batch", 1, 2_048),
     ("embedder_threads", 0, 256),
     ("search_memory_mb", 16, 1 << 20),
+    ("vectors_exact", 0, 10_000_000),
 )
 _NUMBERS = (
     ("busy_seconds", 0.001, 3_600),
@@ -286,9 +311,13 @@ _NUMBERS = (
     ("shutdown_seconds", 0, 3_600),
     ("jwt_leeway_seconds", 0, 60),
 )
-_SWITCHES = ("allow_plain_http", "tenant_policies", "require_justification")
-_SECRETS = ("store", "jwt_key", "opa_token", "embedder_key")
-_STORES = ("postgresql://", "postgres://", "mongodb://", "mongodb+srv://", "sqlite:///")
+_SWITCHES = ("allow_plain_http", "vectors_half", "tenant_policies", "require_justification")
+_SECRETS = ("store", "vectors", "vectors_key", "jwt_key", "opa_token", "embedder_key")
+_POSTGRES = ("postgresql://", "postgres://")
+_STORES = (*_POSTGRES, "mongodb://", "mongodb+srv://", "sqlite:///")
+_VECTORS = (*_POSTGRES, "qdrant:///", "qdrant+http://", "qdrant+https://")
+PGVECTOR = "pgvector"
+"""The setting `vectors` that means the store's own database."""
 _ENGINES = ("rego", "opa", "builtin")
 _EMBEDDERS = ("local", "openai", "hashing", "none")
 _TEXTS = (

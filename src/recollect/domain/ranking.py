@@ -73,6 +73,17 @@ class Arms:
     semantic: Scores
     """Cosines; `NO_VECTOR` where there is nothing to compare with."""
     allowed: Mask
+    floor: float | None = None
+    """The least cosine in the scope, where these are only some of its versions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rarity:
+    """What BM25 has to know of a scope of which only some versions are at hand."""
+
+    count: int
+    average: float
+    having: Mapping[int, int]
 
 
 def allowed(
@@ -114,32 +125,47 @@ def _matching(segment: Segment, asked: Filter) -> Mask:
     return np.fromiter((known[text] for text in segment.attributes), np.bool_, len(segment))
 
 
-def arms_of(shelf: Shelf, asked: Asked, masks: Sequence[Mask]) -> Arms:
-    """The scores of both arms for every version that may be shown; 0, or no vector, for all others."""
+def arms_of(
+    shelf: Shelf, asked: Asked, masks: Sequence[Mask], rarity: Rarity | None = None, floor: float | None = None
+) -> Arms:
+    """The scores of both arms for every version that may be shown; 0, or no vector, for all others.
+
+    When the shelf has only some of a scope's versions, `rarity` and `floor` tell of the whole.
+    """
     if not shelf.segments:
         none = np.zeros(0, np.float32)
         return Arms(none, none, np.zeros(0, np.bool_))
     pairs = list(zip(shelf.segments, masks, strict=True))
     semantic = np.concatenate([_semantic(segment, asked.vector, mask) for segment, mask in pairs])
-    return Arms(_lexical(shelf, asked.words, masks), semantic, np.concatenate(masks))
+    lexical = _lexical(shelf, asked.words, masks, rarity or _rarity(shelf, asked.words, masks))
+    return Arms(lexical, semantic, np.concatenate(masks), floor)
 
 
-def _lexical(shelf: Shelf, words: Mapping[int, float], masks: Sequence[Mask]) -> Scores:
-    scores = [np.zeros(len(segment), np.float32) for segment in shelf.segments]
+def _rarity(shelf: Shelf, words: Mapping[int, float], masks: Sequence[Mask]) -> Rarity:
     count = sum(int(mask.sum()) for mask in masks)
-    if not count or not words:
-        return np.concatenate(scores)
-    total = sum(float(segment.lengths[mask].sum()) for segment, mask in zip(shelf.segments, masks, strict=True))
-    average = max(total / count, 1.0)
-    held = [K1 * (1 - B + B * segment.lengths / average) for segment in shelf.segments]
-    for word, weight in words.items():
-        found = [segment.having(word) for segment in shelf.segments]
-        having = sum(int(mask[docs].sum()) for (docs, _), mask in zip(found, masks, strict=True))
-        if not having:
+    pairs = list(zip(shelf.segments, masks, strict=True))
+    total = sum(float(segment.lengths[mask].sum()) for segment, mask in pairs) if words else 0.0
+    having = {word: sum(int(mask[segment.having(word)[0]].sum()) for segment, mask in pairs) for word in words}
+    return Rarity(count, max(total / count, 1.0) if count else 1.0, having)
+
+
+def weight_of(word: int, weight: float, rarity: Rarity) -> float:
+    """What a word of a query counts: the more, the fewer versions have it; 0 when none has."""
+    having = rarity.having[word]
+    count = max(rarity.count, having)
+    return weight * float(np.log1p((count - having + 0.5) / (having + 0.5))) if having else 0.0
+
+
+def _lexical(shelf: Shelf, words: Mapping[int, float], masks: Sequence[Mask], rarity: Rarity) -> Scores:
+    scores = [np.zeros(len(segment), np.float32) for segment in shelf.segments]
+    held = [K1 * (1 - B + B * segment.lengths / rarity.average) for segment in shelf.segments]
+    for word, asked in words.items():
+        weight = weight_of(word, asked, rarity)
+        if not weight:
             continue
-        rarity = weight * float(np.log1p((count - having + 0.5) / (having + 0.5)))
-        for score, (docs, times), hold in zip(scores, found, held, strict=True):
-            score[docs] += (rarity * (K1 + 1) * times / (times + hold[docs])).astype(np.float32)
+        for score, segment, hold in zip(scores, shelf.segments, held, strict=True):
+            docs, times = segment.having(word)
+            score[docs] += (weight * (K1 + 1) * times / (times + hold[docs])).astype(np.float32)
     return np.concatenate([score * mask for score, mask in zip(scores, masks, strict=True)])
 
 
@@ -168,11 +194,12 @@ def closest_path(segment: Segment, slot: int, vector: NDArray[np.float32]) -> st
     return segment.paths[first + int(np.argmax(segment.vectors[first:last] @ vector))]
 
 
-def scaled(scores: Scores, among: Mask) -> Scores:
-    """Scores from 0, the least among these, to 1, the most; all that is left out is 0."""
+def scaled(scores: Scores, among: Mask, floor: float | None = None) -> Scores:
+    """Scores from 0, the least among these or of all, to 1, the most; all that is left out is 0."""
     if not among.any():
         return np.zeros(len(scores), np.float32)
     low, high = float(scores[among].min()), float(scores[among].max())
+    low = low if floor is None else min(low, floor)
     if high <= low:
         return np.where(among, np.float32(1.0), np.float32(0.0))
     return np.where(among, (scores - low) / (high - low), 0).astype(np.float32)
@@ -187,7 +214,7 @@ def fused(arms: Arms, mode: Mode) -> tuple[Scores, Mask]:
         return (arms.lexical / top if top else arms.lexical), lexical_hit
     if mode is Mode.SEMANTIC:
         return np.clip(arms.semantic, 0, 1), semantic_hit
-    words, meaning = scaled_words(arms), scaled(arms.semantic, semantic_hit)
+    words, meaning = scaled_words(arms), scaled(arms.semantic, semantic_hit, arms.floor)
     return SEMANTIC_WEIGHT * meaning + (1 - SEMANTIC_WEIGHT) * words, lexical_hit | semantic_hit
 
 

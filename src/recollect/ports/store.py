@@ -74,8 +74,8 @@ S51  Counting a plane gives how many rows of it a search of everything would fin
 What the search index keeps
 S52  An entry is kept together with the mark that the index reflects its version, as it was read, or not at all; the
      entries of a version are dropped together with the mark of its end, and by erasing it.
-S53  Entries come back exactly as they were given, in their own tenant, plane and series only, and they and their details
-     when asked for by id; nothing of them can be read in what is stored.
+S53  Entries come back exactly as they were given, in their own tenant, plane and series only, and they and their
+     details when asked for by id; nothing of them can be read in what is stored.
 S54  Reading entries in a scope gives one for every version that has one. Reading on from where an earlier reading ended
      gives every one that was kept since, and every version whose entry was dropped since; others may come again.
 S55  A version that was put off is not given out as pending before its moment; when it ends or gets other attributes, it

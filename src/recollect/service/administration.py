@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,14 @@ from uuid import UUID
 from recollect.domain.address import DEPTH_CEILING, checked_key, namespace_of_subject, scope
 from recollect.domain.callers import Action, Caller, new_caller
 from recollect.domain.commits import Commit, Delete, checked_actor
-from recollect.domain.errors import InvalidCaller, InvalidQuery, InvalidRequest, NotFound, RevisionConflict
+from recollect.domain.errors import (
+    InvalidCaller,
+    InvalidQuery,
+    InvalidRequest,
+    NotFound,
+    RevisionConflict,
+    VectorsUnavailable,
+)
 from recollect.domain.filters import parse_filter
 from recollect.domain.instants import datetime_of
 from recollect.domain.planning import Erasure
@@ -61,6 +69,8 @@ class Administration:
         erased = await self._store.erase(erasure)
         await self._store.aside(lambda: self._workings.keyring.settle(erasure.id))
         await self._workings.decisions.forget(self._tenant, erasure.namespace.segments[1])
+        with suppress(VectorsUnavailable):  # it follows as soon as it is back
+            await self._workings.searching.follow(self._tenant)
         return ErasureReceipt.of(erased)
 
     async def finish_erasures(self, *, everything: bool = False) -> int:

@@ -45,7 +45,7 @@ class Indexing:
         self._store = store
         self._keyring = keyring
         self._clock = clock
-        self._rules = rules
+        self.rules = rules
         self._language = language
         self._blinders: dict[str, Blinder] = {}
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="recollect-indexer")
@@ -118,7 +118,7 @@ class Indexing:
         Whoever waits also works, so that it comes to an end even if nobody else is at it.
         """
         deadline = monotonic() + seconds
-        upto, most = (await self._store.head(tenant)).sequence, self._rules.index_batch
+        upto, most = (await self._store.head(tenant)).sequence, self.rules.index_batch
         while True:
             waiting = await self._store.pending(tenant, limit=most)
             if ids is not None and await self._are_done(tenant, ids):
@@ -175,7 +175,7 @@ class Indexing:
 
     async def batch(self, tenant: str) -> int:
         """Index the oldest that wait; return how many were dealt with."""
-        waiting = await self._store.pending(tenant, limit=self._rules.index_batch)
+        waiting = await self._store.pending(tenant, limit=self.rules.index_batch)
         if not waiting:
             return 0
         ended = [Reflected(each.mark, None) for each in waiting if not each.live]
@@ -289,7 +289,7 @@ class Indexing:
     async def _fill(self, tenant: str, series: Series) -> int:
         number = series.number
         after = self._filled_upto.get((tenant, number), 0)
-        lacking, upto = await self._store.lacking(tenant, number, after=after, limit=self._rules.index_batch)
+        lacking, upto = await self._store.lacking(tenant, number, after=after, limit=self.rules.index_batch)
         if not lacking and after:  # once more from the beginning: what was written meanwhile may have been passed
             self._filled_upto.pop((tenant, number), None)
             return await self._fill(tenant, series)

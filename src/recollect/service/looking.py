@@ -13,8 +13,8 @@ from recollect.domain.queries import Archived, checked_limit, checked_offset
 from recollect.domain.ranking import Mode
 from recollect.domain.text import flaw_in, shown
 from recollect.service.guard import View
+from recollect.service.ranked import Wish
 from recollect.service.reading import read_archived
-from recollect.service.searching import Wish
 from recollect.service.views import Found
 from recollect.service.workings import Workings
 

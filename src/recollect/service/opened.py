@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
+from time import monotonic
 from typing import Any, NamedTuple
 
 from recollect.domain.address import ROOT, SEPARATOR, Namespace, decode_namespace
@@ -17,6 +18,9 @@ from recollect.service.series import Series
 _PAGE = 2_000
 _FEW = 200
 """So many entries are taken at once without stepping aside."""
+_LARGE_SECONDS = 600.0
+"""For so long it is remembered that a scope has too many entries for a shelf."""
+_MOST_LARGE = 10_000
 Aside = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
@@ -45,11 +49,12 @@ class OpenShelf:
             if self.shelf.upto != since:
                 return
             self.shelf.strike(entry.id for entry in page.entries if entry.content is None)
-            self.shelf.take(_slips(page.entries))
+            self.shelf.take(slips_of(page.entries))
             self.shelf.upto = page.upto
 
 
-def _slips(entries: Iterable[Entry]) -> Iterator[Slip]:
+def slips_of(entries: Iterable[Entry]) -> Iterator[Slip]:
+    """What a shelf knows of these."""
     for each in entries:
         if each.content is not None:
             yield Slip(
@@ -73,14 +78,44 @@ class Shelves:
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._open: OrderedDict[Scope, OpenShelf] = OrderedDict()
+        self._large: OrderedDict[Scope, float] = OrderedDict()
 
     async def fresh(self, tenant: str, plane: Plane, within: Namespace, series: Series) -> tuple[OpenShelf, str | None]:
         """A shelf that has everything in a scope as of now, and the scope itself if the shelf holds more than that."""
+        found = await self._fresh(tenant, plane, within, series, None)
+        if found is None:
+            raise AssertionError("unreachable: no shelf is too large where there is no bound")
+        return found
+
+    async def fresh_if_small(
+        self, tenant: str, plane: Plane, within: Namespace, series: Series, most: int
+    ) -> tuple[OpenShelf, str | None] | None:
+        """The same; None when the scope has more than so many entries."""
+        scope = Scope(tenant, plane, within.encoded, series.number)
+        if not most or monotonic() - self._large.get(scope, -_LARGE_SECONDS) < _LARGE_SECONDS:
+            return None
+        found = await self._fresh(tenant, plane, within, series, most)
+        if found is None:
+            self._large[scope] = monotonic()
+            self._large.move_to_end(scope)
+            while len(self._large) > _MOST_LARGE:
+                self._large.popitem(last=False)
+        return found
+
+    async def _fresh(
+        self, tenant: str, plane: Plane, within: Namespace, series: Series, most: int | None
+    ) -> tuple[OpenShelf, str | None] | None:
         found = self._held(tenant, plane, within, series.number)
         if found is None:
-            found = await self._loaded(Scope(tenant, plane, within.encoded, series.number), series.dimension)
+            found = await self._loaded(Scope(tenant, plane, within.encoded, series.number), series.dimension, most)
         else:
             await self._refresh(found)
+        if found is None:
+            return None
+        if most is not None and len(found.shelf) > most:
+            with self._lock:
+                self._open.pop(found.scope, None)
+            return None
         self._keep(found)
         return found, None if found.scope.within == within.encoded else within.encoded
 
@@ -100,14 +135,16 @@ class Shelves:
                     return found
         return None
 
-    async def _loaded(self, scope: Scope, dimension: int) -> OpenShelf:
+    async def _loaded(self, scope: Scope, dimension: int, most: int | None) -> OpenShelf | None:
         opened, within = OpenShelf(scope, dimension), _namespace(scope.within)
         after, upto = None, None
         slips: list[Slip] = []
         while True:
             page = await self._store.entries(scope.tenant, scope.plane, within, scope.series, after=after, limit=_PAGE)
             upto = page.upto if upto is None else upto
-            slips += _slips(page.entries)
+            slips += slips_of(page.entries)
+            if most is not None and len(slips) > most:
+                return None
             after = page.after
             if after is None:
                 break

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,31 +21,22 @@ from recollect.domain.address import Namespace
 from recollect.domain.attributes import stored_attributes
 from recollect.domain.blinding import Blinder
 from recollect.domain.errors import EmbedderTrouble, NotAvailable, StoreBusy
-from recollect.domain.filters import EVERYTHING, Filter, matches
+from recollect.domain.filters import EVERYTHING, matches
 from recollect.domain.indexable import Scalar, has_leaves
-from recollect.domain.instants import Instant
 from recollect.domain.late import closeness
 from recollect.domain.queries import Archived, shows
 from recollect.domain.ranking import (
     LATE_MOST,
     LATE_WEIGHT,
     NEAR_WEIGHT,
-    NO_VECTOR,
     RRF_K,
     SEMANTIC_WEIGHT,
-    Arms,
     Asked,
     Candidate,
     Mode,
     allowed,
-    arms_of,
-    candidates,
-    closest_path,
-    fused,
     looked_at_again,
     reciprocal,
-    scaled,
-    scaled_words,
 )
 from recollect.domain.reasons import Plane
 from recollect.domain.rows import Hit, Row, is_expired
@@ -55,12 +45,14 @@ from recollect.domain.words import words_in
 from recollect.ports.clock import Clock
 from recollect.ports.embedder import Purpose
 from recollect.ports.store import Store
+from recollect.ports.vectors import VectorStore
+from recollect.service.following import Following, line_of
 from recollect.service.indexing import Indexing
-from recollect.service.opened import OpenShelf, Shelves
+from recollect.service.opened import Shelves
+from recollect.service.proposing import InVectors, Proposing
+from recollect.service.ranked import OnShelf, Wish, Work
 from recollect.service.series import Series
 
-_SMALL = 2_000
-"""Up to so many versions are scored at once; more are scored aside."""
 _REMEMBERED = 1_024
 _SPARE = 16
 """So many more than asked for are ranked, because some may be gone when they are read again."""
@@ -69,23 +61,6 @@ _FEW = 2
 _DEEP = 300
 """How many of each of several queries' answers are put together."""
 _MOST_CHANGES = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """A search by query, valid once made."""
-
-    tenant: str
-    within: Namespace
-    filter: Filter
-    queries: tuple[str, ...]
-    mode: Mode = Mode.HYBRID
-    limit: int = 10
-    offset: int = 0
-    archived: Archived = Archived.EXCLUDE
-    min_score: float = 0.0
-    explain: bool = False
-    plane: Plane = Plane.ITEM
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +74,26 @@ class Answer:
 class Searching:
     """Answers queries from the shelves of the scopes they ask about."""
 
-    def __init__(self, store: Store, indexing: Indexing, clock: Clock, *, language: str, most_bytes: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        indexing: Indexing,
+        clock: Clock,
+        *,
+        language: str,
+        most_bytes: int,
+        vectors: VectorStore | None = None,
+        exact: int = 0,
+    ) -> None:
         self._store = store
         self._indexing = indexing
         self._clock = clock
         self._language = language
+        self._exact = exact
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="recollect-search")
         self.shelves = Shelves(store, self._aside, most_bytes)
+        self.following = None if vectors is None else Following(store, vectors, clock, indexing.rules, self._aside)
+        self._proposing = None if vectors is None else Proposing(store, vectors, self._aside)
         self._encoded: OrderedDict[tuple[str, str], Meant] = OrderedDict()
 
     async def search(self, wish: Wish) -> Answer:
@@ -125,8 +113,7 @@ class Searching:
         meant, rules = await self._meant(wish, series)
         blinder = await self._indexing.blinder(wish.tenant)
         asked = [self._asked(wish, query, each, blinder) for query, each in zip(wish.queries, meant, strict=True)]
-        opened, narrower = await self.shelves.fresh(wish.tenant, wish.plane, wish.within, series)
-        work = _Work(opened, narrower, wish, asked, self._clock())
+        work = await self._work(wish, series, asked)
         words = [None if each is None or each.tokens is None else blinder.turn(each.tokens) for each in meant]
         hits = await self._shown(wish, work, words, series)
         explanation = {
@@ -137,6 +124,25 @@ class Searching:
             "rules": rules,
         }
         return Answer(hits, explanation)
+
+    async def _work(self, wish: Wish, series: Series, asked: Sequence[Asked]) -> Work:
+        """Where to look: on a shelf in memory, or, if the scope is too large for one, in the vector store."""
+        now = self._clock()
+        if self.following is not None and self._proposing is not None:
+            small = await self.shelves.fresh_if_small(wish.tenant, wish.plane, wish.within, series, self._exact)
+            if small is not None:
+                return OnShelf(*small, wish, asked, now, self._aside)
+            line = line_of(wish.tenant, wish.plane, series)
+            if await self.following.fresh(line):
+                return InVectors(self._proposing, line, wish, asked, now)
+        opened, narrower = await self.shelves.fresh(wish.tenant, wish.plane, wish.within, series)
+        return OnShelf(opened, narrower, wish, asked, now, self._aside)
+
+    async def follow(self, tenant: str, after_page: Callable[[int], Awaitable[bool]] | None = None) -> int:
+        """Bring the vector store, if there is one, up to date with all that is indexed; say how much was written."""
+        if self.following is None:
+            return 0
+        return await self.following.round(tenant, await self._indexing.book.lines(tenant), after_page)
 
     async def having(self, tenant: str, within: Namespace, leaves: Mapping[str, Scalar], plane: Plane) -> list[Row]:
         """Indexed rows in a scope whose values have all of these leaves, newest first: only what is found is opened.
@@ -196,7 +202,7 @@ class Searching:
         return [known[query] for query in wish.queries], []
 
     async def _shown(
-        self, wish: Wish, work: _Work, words: Sequence[NDArray[np.float32] | None], series: Series
+        self, wish: Wish, work: Work, words: Sequence[NDArray[np.float32] | None], series: Series
     ) -> list[Hit]:
         """The hits that are still what the index took them for, as many as were asked for if there are as many."""
         wanted = wish.offset + wish.limit
@@ -224,16 +230,16 @@ class Searching:
         return hits[wish.offset : wanted]
 
     async def _ranked(
-        self, wish: Wish, work: _Work, words: Sequence[NDArray[np.float32] | None], series: Series, most: int
+        self, wish: Wish, work: Work, words: Sequence[NDArray[np.float32] | None], series: Series, most: int
     ) -> tuple[list[Ranked], bool]:
         """So many of what was found, best first, and whether that is all. Several queries always go equally deep."""
         several = len(wish.queries) > 1
         deep = _DEEP if several else most
-        firsts = work.rank(deep) if work.small else await self._aside(partial(work.rank, deep))
+        firsts, whole = await work.rank(deep)
         rankings = [await self._again(wish, first, word, series) for first, word in zip(firsts, words, strict=True)]
         if several:
             return _together(rankings), True
-        return [Ranked(each, (0,)) for each in rankings[0]], len(firsts[0]) < deep
+        return [Ranked(each, (0,)) for each in rankings[0]], whole
 
     async def _again(
         self, wish: Wish, first: Sequence[Candidate], words: NDArray[np.float32] | None, series: Series
@@ -256,6 +262,8 @@ class Searching:
     def close(self) -> None:
         """End what is under way."""
         self._threads.shutdown(wait=True, cancel_futures=True)
+        if self.following is not None:
+            self.following.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,66 +290,6 @@ def _may_be_shown(wish: Wish, row: Row) -> bool:
         and wish.within.contains(row.address.namespace)
         and (not wish.filter or matches(wish.filter, stored_attributes(row.policy_attributes)))
     )
-
-
-class _Work:
-    """The part of a search that only computes."""
-
-    def __init__(
-        self, opened: OpenShelf, narrower: str | None, wish: Wish, asked: Sequence[Asked], now: Instant
-    ) -> None:
-        self._opened, self._narrower, self._wish, self._asked, self._now = opened, narrower, wish, asked, now
-        self.small = len(opened.shelf) <= _SMALL
-        self.searched = 0
-
-    def rank(self, most: int) -> list[list[Candidate]]:
-        """So many of what each query finds, best first."""
-        with self._opened.lock:
-            shelf, wish = self._opened.shelf, self._wish
-            masks = allowed(shelf, self._narrower, wish.archived, self._now, wish.filter)
-            self.searched = sum(int(mask.sum()) for mask in masks)
-            return [self._ranking(asked, arms_of(shelf, asked, masks), most) for asked in self._asked]
-
-    def _ranking(self, asked: Asked, arms: Arms, most: int) -> list[Candidate]:
-        scores, found = fused(arms, self._wish.mode)
-        why = _Explaining(asked, arms, self._opened).of if self._wish.explain else None
-        return candidates(self._opened.shelf, scores, found & arms.allowed, most, why)
-
-
-class _Explaining:
-    """What each arm said, for whoever wants to know."""
-
-    def __init__(self, asked: Asked, arms: Arms, opened: OpenShelf) -> None:
-        self._asked = asked
-        self._arms = arms
-        self._opened = opened
-        self._words, self._meaning = scaled_words(arms), scaled(arms.semantic, arms.semantic > NO_VECTOR)
-        self._ranks = {name: _ranks(scores) for name, scores in (("l", arms.lexical), ("s", arms.semantic))}
-
-    def of(self, place: int) -> dict[str, Any]:
-        """Rank, score and share of each arm that found it."""
-        arms, said = self._arms, dict[str, Any]()
-        if arms.lexical[place] > 0:
-            said["lexical"] = {
-                "rank": int(self._ranks["l"][place]),
-                "score": round(float(arms.lexical[place]), 6),
-                "scaled": round(float(self._words[place]), 6),
-            }
-        if arms.semantic[place] > NO_VECTOR and self._asked.vector is not None:
-            segment, slot = self._opened.shelf.at(place)
-            said["semantic"] = {
-                "rank": int(self._ranks["s"][place]),
-                "score": round(float(arms.semantic[place]), 6),
-                "scaled": round(float(self._meaning[place]), 6),
-                "field": closest_path(segment, slot, self._asked.vector),
-            }
-        return said
-
-
-def _ranks(scores: NDArray[np.float32]) -> NDArray[np.int64]:
-    ranks = np.empty(len(scores), np.int64)
-    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
-    return ranks
 
 
 def _together(rankings: Sequence[Sequence[Candidate]]) -> list[Ranked]:

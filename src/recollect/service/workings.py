@@ -10,6 +10,7 @@ from recollect.ports.clock import Clock, Ids
 from recollect.ports.keys import Keyring
 from recollect.ports.policy import Engine
 from recollect.ports.store import Store
+from recollect.ports.vectors import VectorStore
 from recollect.service.audit import Audit
 from recollect.service.decisions import Decisions
 from recollect.service.extraction import Extractor
@@ -56,10 +57,14 @@ class Workings:
         embedders: Embedders | None = None,
         language: str = "english",
         search_bytes: int = 512 << 20,
+        vectors: VectorStore | None = None,
+        exact: int = 0,
     ) -> Workings:
         """The workings over a store, its keys, an engine for policies and what makes vectors."""
         indexing = Indexing(store, keyring, embedders or Embedders(None, lambda _: None), clock, rules, language)
-        searching = Searching(store, indexing, clock, language=language, most_bytes=search_bytes)
+        searching = Searching(
+            store, indexing, clock, language=language, most_bytes=search_bytes, vectors=vectors, exact=exact
+        )
         audit, decisions = Audit(store, clock, ids), Decisions(store)
         policies = Policies(store, engine, audit, decisions, rules)
         guard = Guard(policies, decisions)

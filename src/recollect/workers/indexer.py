@@ -1,4 +1,4 @@
-"""The indexer: brings attributes up to date with the policy, and the search index with what is stored.
+"""The indexer: brings attributes up to date with the policy, and the search index with what is stored, wherever it is.
 
 It is woken by every write of its own process, and looks now and then for those of others. One process holds the lease.
 """
@@ -15,6 +15,7 @@ from recollect.ports.store import Store
 from recollect.service.decisions import Decisions
 from recollect.service.extraction import Extractor
 from recollect.service.indexing import Indexing
+from recollect.service.searching import Searching
 from recollect.surfaces.logs import event
 from recollect.workers.rounds import Holding, Rounds
 
@@ -34,6 +35,7 @@ class Indexer(Rounds):
         store: Store,
         extractor: Extractor,
         indexing: Indexing,
+        searching: Searching,
         decisions: Decisions,
         *,
         holder: str,
@@ -42,6 +44,7 @@ class Indexer(Rounds):
         super().__init__(store, holder=holder, seconds=seconds)
         self._extractor = extractor
         self._indexing = indexing
+        self._searching = searching
         self._decisions = decisions
         self._kept = monotonic()
 
@@ -66,6 +69,7 @@ class Indexer(Rounds):
             try:
                 done = await self._extractor.round(tenant, after_batch)
                 total += await self._indexing.round(tenant, after_batch)
+                await self._searching.follow(tenant, after_batch)
             except RecollectError as problem:
                 event(self._log, logging.WARNING, "indexer.tenant_failed", tenant=tenant, code=problem.code)
                 continue

@@ -1,0 +1,134 @@
+"""What a search asks for, and the ranking of what is on a shelf of its scope."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.domain.address import Namespace
+from recollect.domain.filters import Filter
+from recollect.domain.instants import Instant
+from recollect.domain.queries import Archived
+from recollect.domain.ranking import (
+    NO_VECTOR,
+    Arms,
+    Asked,
+    Candidate,
+    Mode,
+    allowed,
+    arms_of,
+    candidates,
+    closest_path,
+    fused,
+    scaled,
+    scaled_words,
+)
+from recollect.domain.reasons import Plane
+from recollect.domain.shelves import Shelf
+from recollect.service.opened import OpenShelf
+
+_SMALL = 2_000
+"""Up to so many versions are scored at once; more are scored aside."""
+Aside = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A search by query, valid once made."""
+
+    tenant: str
+    within: Namespace
+    filter: Filter
+    queries: tuple[str, ...]
+    mode: Mode = Mode.HYBRID
+    limit: int = 10
+    offset: int = 0
+    archived: Archived = Archived.EXCLUDE
+    min_score: float = 0.0
+    explain: bool = False
+    plane: Plane = Plane.ITEM
+
+
+class Work(ABC):
+    """A search under way: what it may show, ranked as deep as is asked for."""
+
+    searched: int
+    """Among how many versions it looks."""
+
+    @abstractmethod
+    async def rank(self, most: int) -> tuple[list[list[Candidate]], bool]:
+        """So many of what each query finds, best first; and whether that is all that the first of them finds."""
+
+
+class OnShelf(Work):
+    """A search of a shelf that has everything in the scope."""
+
+    def __init__(
+        self, opened: OpenShelf, narrower: str | None, wish: Wish, asked: Sequence[Asked], now: Instant, aside: Aside
+    ) -> None:
+        self._opened, self._narrower, self._wish, self._asked, self._now = opened, narrower, wish, asked, now
+        self._aside = aside
+        self.searched = 0
+
+    async def rank(self, most: int) -> tuple[list[list[Candidate]], bool]:
+        """The best of all."""
+        small = len(self._opened.shelf) <= _SMALL
+        firsts = self._ranked(most) if small else await self._aside(partial(self._ranked, most))
+        return firsts, len(firsts[0]) < most
+
+    def _ranked(self, most: int) -> list[list[Candidate]]:
+        with self._opened.lock:
+            shelf, wish = self._opened.shelf, self._wish
+            masks = allowed(shelf, self._narrower, wish.archived, self._now, wish.filter)
+            self.searched = sum(int(mask.sum()) for mask in masks)
+            return [ranking(shelf, wish, asked, arms_of(shelf, asked, masks), most) for asked in self._asked]
+
+
+def ranking(shelf: Shelf, wish: Wish, asked: Asked, arms: Arms, most: int) -> list[Candidate]:
+    """The best on a shelf by what the arms say of them, with the reasons if they are wished for."""
+    scores, found = fused(arms, wish.mode)
+    why = _Explaining(asked, arms, shelf).of if wish.explain else None
+    return candidates(shelf, scores, found & arms.allowed, most, why)
+
+
+class _Explaining:
+    """What each arm said, for whoever wants to know."""
+
+    def __init__(self, asked: Asked, arms: Arms, shelf: Shelf) -> None:
+        self._asked = asked
+        self._arms = arms
+        self._shelf = shelf
+        self._words = scaled_words(arms)
+        self._meaning = scaled(arms.semantic, arms.semantic > NO_VECTOR, arms.floor)
+        self._ranks = {name: _ranks(scores) for name, scores in (("l", arms.lexical), ("s", arms.semantic))}
+
+    def of(self, place: int) -> dict[str, Any]:
+        """Rank, score and share of each arm that found it."""
+        arms, said = self._arms, dict[str, Any]()
+        if arms.lexical[place] > 0:
+            said["lexical"] = {
+                "rank": int(self._ranks["l"][place]),
+                "score": round(float(arms.lexical[place]), 6),
+                "scaled": round(float(self._words[place]), 6),
+            }
+        if arms.semantic[place] > NO_VECTOR and self._asked.vector is not None:
+            segment, slot = self._shelf.at(place)
+            said["semantic"] = {
+                "rank": int(self._ranks["s"][place]),
+                "score": round(float(arms.semantic[place]), 6),
+                "scaled": round(float(self._meaning[place]), 6),
+                "field": closest_path(segment, slot, self._asked.vector),
+            }
+        return said
+
+
+def _ranks(scores: NDArray[np.float32]) -> NDArray[np.int64]:
+    ranks = np.empty(len(scores), np.int64)
+    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+    return ranks

@@ -1,0 +1,26 @@
+"""The vector stores that searches are tried with: each gives the settings that name a fresh one of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from unittest.mock import patch
+
+import pytest
+from tests.search.plain import SETTINGS
+
+from recollect.backends.memory import MemoryVectors
+from recollect.config import Secret, Settings
+
+ALWAYS = replace(SETTINGS, vectors_exact=0)
+"""Everything is searched in the vector store, however little there is."""
+
+
+def _memory(request: pytest.FixtureRequest) -> Iterator[Settings]:
+    kept = MemoryVectors()
+    kept.close = lambda: None  # type: ignore[method-assign] # it outlives who opened it, as a server would
+    with patch("recollect.main._vectors", lambda settings: None if settings.vectors is None else kept):
+        yield replace(ALWAYS, vectors=Secret("qdrant:///nowhere"))
+
+
+PLACES: dict[str, Callable[[pytest.FixtureRequest], Iterator[Settings]]] = {"memory": _memory}
