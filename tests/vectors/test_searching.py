@@ -214,7 +214,7 @@ async def test_what_a_vector_store_proposes_is_not_believed(placed: Settings, tm
         def everything(*asked: Any) -> list[tuple[bytes, float]]:
             return [*nearest(*asked), *((entry.id, 1.0) for entry in page.entries), (bytes(16), 1.0)]
 
-        vectors.nearest = everything  # type: ignore[method-assign] # a vector store that lies
+        vectors.nearest = everything  # type: ignore[method-assign,assignment] # a vector store that lies
         found = await memories.search(("user", "u0"), query="tea", mode="semantic", limit=50)
         assert {hit.namespace for hit in found} == {("user", "u0")}
         assert len(found) == 5
