@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+from uuid import uuid4
 
 import pytest
 
@@ -114,6 +116,11 @@ def found_server() -> Iterator[str]:
         if isinstance(problem, Broken) and os.environ.get("CI"):
             pytest.fail(str(problem))
         pytest.skip(str(problem))
+
+
+def fresh_database(server: str) -> str:
+    """The URL of a database that nobody else uses."""
+    return urlunsplit(urlsplit(server)._replace(path=f"/t{uuid4().hex}"))
 
 
 if __name__ == "__main__":

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit, urlunsplit
+from uuid import uuid4
 
+import psycopg
 import pytest
+from psycopg import sql
 
 from recollect.testing.engines import EngineMissing, postgres_url
 
@@ -17,3 +23,16 @@ def needs_postgres() -> str:
         if os.environ.get("CI"):
             raise
         pytest.skip(str(missing))
+
+
+@contextmanager
+def fresh_database() -> Iterator[str]:
+    """The URL of a database of its own, for as long as the block lasts."""
+    url, name = needs_postgres(), f"t{uuid4().hex}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    try:
+        yield urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+    finally:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
-from uuid import uuid4
 
-from tests.engines.mongodb import found_server  # noqa: F401 - a fixture
+from tests.engines.mongodb import (
+    found_server,  # noqa: F401 - a fixture
+    fresh_database,
+)
 
 from recollect.testing.servers import Server
 from recollect_client import Client
 
 
 def test_a_service_keeps_and_finds_what_it_is_given(mongodb: str, tmp_path: Path) -> None:
-    database = urlunsplit(urlsplit(mongodb)._replace(path=f"/t{uuid4().hex}"))
+    database = fresh_database(mongodb)
     with Server(tmp_path, store=database) as server, Client(server.url, server.token) as client:
         client.put(("user", "alice"), "diet", {"text": "vegan"})
         assert [hit.key for hit in client.search(("user",), query="vegan", wait=20)] == ["diet"]

@@ -5,13 +5,9 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
-from uuid import uuid4
 
-import psycopg
 import pytest
-from psycopg import sql
-from tests.engines.postgres import needs_postgres
+from tests.engines.postgres import fresh_database
 
 from recollect.testing.servers import Server
 from recollect_client import Client
@@ -20,12 +16,8 @@ from recollect_client import Client
 @pytest.fixture
 def database() -> Iterator[str]:
     """The URL of a database of its own."""
-    url, name = needs_postgres(), f"t{uuid4().hex}"
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    yield urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    with fresh_database() as url:
+        yield url
 
 
 def value(client: Client) -> object:

@@ -161,13 +161,13 @@ class TickingClock:
 class InProcess:
     """The library over a directory or in memory, with or without an event loop."""
 
-    def __init__(self, place: Path | str, *, sync: bool) -> None:
+    def __init__(self, place: Path | str, *, sync: bool, settings: Settings = SETTINGS) -> None:
         self._clock = TickingClock()
         self._runner = None if sync else Runner()
         if self._runner is None:
-            self._memories: Any = recollect.open_sync(place, settings=SETTINGS, clock=self._clock)
+            self._memories: Any = recollect.open_sync(place, settings=settings, clock=self._clock)
         else:
-            self._memories = self._runner.run(_opened(place, self._clock))
+            self._memories = self._runner.run(_opened(place, settings, self._clock))
 
     def door(self, tenant: str, person: Person) -> Door:
         scopes = person.scopes
@@ -188,8 +188,8 @@ class InProcess:
             self._runner.close()
 
 
-async def _opened(place: Path | str, clock: TickingClock) -> recollect.Memories:
-    return await recollect.open(place, settings=SETTINGS, clock=clock)
+async def _opened(place: Path | str, settings: Settings, clock: TickingClock) -> recollect.Memories:
+    return await recollect.open(place, settings=settings, clock=clock)
 
 
 class Sdk:

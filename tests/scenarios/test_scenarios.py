@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engines.mongodb import (
+    found_server,  # noqa: F401 - a fixture
+)
+from tests.engines.mongodb import fresh_database as mongo_database
+from tests.engines.postgres import fresh_database as postgres_database
 from tests.scenarios import asking, finding, governing, permitting, telling, writing
 from tests.scenarios.door import Door, House, Person, Plain
-from tests.scenarios.in_process import InProcess, Sdk
+from tests.scenarios.in_process import SETTINGS, InProcess, Sdk
 from tests.scenarios.over_http import OverHttp
 from tests.scenarios.play import SCENES, Line, Scene, differences
 from tests.scenarios.typed import NOT_OFFERED, UNTOLD, AtTheKeyboard
 
+from recollect.config import Secret, Settings
 from recollect.testing.servers import Server, running
 
 CHAPTERS = (writing, finding, asking, telling, permitting, governing)
@@ -27,20 +34,39 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield started
 
 
-HOUSES: dict[str, Callable[[Any, Path], House]] = {
-    "in-process": lambda _server, place: InProcess(place, sync=False),
-    "in-process-sync": lambda _server, place: InProcess(place, sync=True),
-    "rest": lambda server, _place: OverHttp(server()),
-    "sdk": lambda server, _place: Sdk(server(), sync=True),
-    "sdk-async": lambda server, _place: Sdk(server(), sync=False),
-    "cli": lambda server, _place: AtTheKeyboard(server()),
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    with postgres_database() as url:
+        yield url
+
+
+HOUSES: dict[str, Callable[[Callable[[str], Any], Path], House]] = {
+    "in-process": lambda _given, place: InProcess(place, sync=False),
+    "in-process-sync": lambda _given, place: InProcess(place, sync=True),
+    "rest": lambda given, _place: OverHttp(given("server")),
+    "sdk": lambda given, _place: Sdk(given("server"), sync=True),
+    "sdk-async": lambda given, _place: Sdk(given("server"), sync=False),
+    "cli": lambda given, _place: AtTheKeyboard(given("server")),
 }
+"""The doors, all over SQLite."""
+ENGINES: dict[str, Callable[[Callable[[str], Any], Path], Settings]] = {
+    "postgres": lambda given, _place: replace(SETTINGS, store=Secret(given("postgres"))),
+    "mongodb": lambda given, _place: replace(SETTINGS, store=Secret(mongo_database(given("mongodb")))),
+}
+"""The other engines, behind one door."""
+SLOW = {"mongodb": 5}
+"""The engines on which only one scenario out of so many is played."""
 
 
-@pytest.fixture(scope="module", params=list(HOUSES))
+@pytest.fixture(scope="module")
 def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, House]]:
-    opened = HOUSES[request.param](lambda: request.getfixturevalue("server"), tmp_path_factory.mktemp("house") / "data")
-    yield request.param, opened
+    name, place = request.param, tmp_path_factory.mktemp("house") / "data"
+    opened = (
+        HOUSES[name](request.getfixturevalue, place)
+        if name in HOUSES
+        else InProcess(place, sync=True, settings=ENGINES[name](request.getfixturevalue, place))
+    )
+    yield name, opened
     opened.close()
 
 
@@ -54,7 +80,17 @@ def reference(scene: Scene) -> list[Line]:
         house.close()
 
 
-@pytest.mark.parametrize("scene", [pytest.param(scene, id=scene.play.__name__) for scene in SCENES])
+def performances() -> Iterator[Any]:
+    """Every scenario in every house; where they take long, only some of them but in `make soak`."""
+    for name in (*HOUSES, *ENGINES):
+        for number, scene in enumerate(SCENES):
+            waits = name in SLOW and number % SLOW[name]
+            yield pytest.param(
+                name, scene, id=f"{name}-{scene.play.__name__}", marks=[pytest.mark.soak] if waits else []
+            )
+
+
+@pytest.mark.parametrize(("house", "scene"), list(performances()), indirect=["house"], scope="module")
 def test_a_scenario_goes_alike_at_every_door(scene: Scene, house: tuple[str, House]) -> None:
     name, opened = house
     if name == "cli" and scene.needs & NOT_OFFERED:
