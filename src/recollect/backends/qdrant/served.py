@@ -27,6 +27,17 @@ _MOST_VALUES = 1 << 16
 _BREADTH = 256
 """How many neighbours the search in a large scope keeps in view."""
 _EXISTS_ALREADY = 409
+_TROUBLE = (
+    ApiException,
+    QdrantException,
+    httpx.HTTPError,
+    OSError,
+    LookupError,
+    ValueError,
+    TypeError,
+    RuntimeError,
+)
+"""What the client raises: when there is no answer, when it is an error, and when it is not understood."""
 
 
 class Served(Driver):
@@ -199,16 +210,7 @@ class Served(Driver):
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except (
-            ApiException,
-            QdrantException,
-            httpx.HTTPError,
-            OSError,
-            LookupError,
-            ValueError,
-            TypeError,
-            RuntimeError,
-        ) as problem:
+        except _TROUBLE as problem:
             raise VectorsUnavailable(self._said(problem)) from None
 
     def _said(self, problem: Exception) -> str:
