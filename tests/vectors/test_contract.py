@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.vectors.loopback import loopback
 from tests.vectors.qdrant import served_locally, server_options
 
 import recollect.ports.vectors
@@ -42,6 +43,20 @@ def _qdrant_client(folder: Path) -> Iterator[VectorTrial]:
         yield VectorTrial(vectors, lambda: vectors, lambda: vectors)
 
 
+def _qdrant_http(folder: Path) -> Iterator[VectorTrial]:
+    """The same by HTTP, so that everything goes through JSON both ways."""
+    with loopback() as server:
+        opened = [QdrantVectors(QdrantOptions(url=server.url))]
+
+        def another() -> QdrantVectors:
+            opened.append(QdrantVectors(QdrantOptions(url=server.url)))
+            return opened[-1]
+
+        yield VectorTrial(opened[0], another, another)
+        for each in opened:
+            each.close()
+
+
 def _qdrant_server(folder: Path) -> Iterator[VectorTrial]:
     options = server_options()
 
@@ -63,6 +78,7 @@ VECTORS: dict[str, Callable[[Path], Iterator[VectorTrial]]] = {
     "memory": _memory,
     "qdrant-embedded": _qdrant_embedded,
     "qdrant-client": _qdrant_client,
+    "qdrant-http": _qdrant_http,
     "qdrant-server": _qdrant_server,
 }
 

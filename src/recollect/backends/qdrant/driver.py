@@ -26,14 +26,12 @@ class Index:
     """True when what has the same value lies together."""
     lookup: bool = True
     range: bool = False
-    graph: bool = False
-    """True when the graph of neighbours gets edges within each value."""
 
 
 INDEXES = (
-    Index("tenant", "keyword", tenant=True, graph=True),
+    Index("tenant", "keyword", tenant=True),
     Index("line", "keyword"),
-    Index("ancestors", "keyword", graph=True),
+    Index("ancestors", "keyword"),
     Index("facts", "keyword"),
     Index("numbers[].name", "keyword"),
     Index("numbers[].value", "float"),
@@ -67,9 +65,6 @@ def found_in(payload: Mapping[str, Any] | None, score: float, words: Sparse = NO
 class Driver(ABC):
     """Speaks with Qdrant. Whatever goes wrong there is `VectorsUnavailable`."""
 
-    approximate: bool
-    """True when large scopes are searched by the graph of neighbours."""
-
     @abstractmethod
     def collections(self) -> Sequence[str]:
         """The names of what there is."""
@@ -91,10 +86,8 @@ class Driver(ABC):
         """Delete what satisfies this."""
 
     @abstractmethod
-    def nearest(
-        self, collection: str, vector: Sequence[float], where: Where, limit: int, *, exact: bool
-    ) -> Sequence[Hit]:
-        """The versions with the closest vectors."""
+    def nearest(self, collection: str, vector: Sequence[float], where: Where, limit: int) -> Sequence[Hit]:
+        """The versions with the closest vectors, of which none is missed."""
 
     @abstractmethod
     def wordiest(self, collection: str, words: Sparse, where: Where, limit: int) -> Sequence[Hit]:

@@ -29,8 +29,6 @@ _MOST_VALUES = 1 << 20
 class Embedded(Driver):
     """Speaks with shards in a folder. Qdrant checks conditions and writes under a lock of its own."""
 
-    approximate = False
-
     def __init__(self, path: Path) -> None:
         self._path = path
         self._shards: dict[str, edge.EdgeShard] = {}
@@ -85,15 +83,13 @@ class Embedded(Driver):
         with self._shard(collection) as shard:
             shard.update(edge.UpdateOperation.delete_points_by_filter(_filter(where)))
 
-    def nearest(
-        self, collection: str, vector: Sequence[float], where: Where, limit: int, *, exact: bool
-    ) -> Sequence[Hit]:
+    def nearest(self, collection: str, vector: Sequence[float], where: Where, limit: int) -> Sequence[Hit]:
         """The closest."""
         query = edge.QueryRequest(
             limit=limit,
             query=edge.Query.Nearest([list(vector)], using=MEANING),
             filter=_filter(where),
-            params=edge.SearchParams(exact=exact),
+            params=edge.SearchParams(exact=True),
             with_payload=["id"],
         )
         with self._shard(collection) as shard:
@@ -209,10 +205,10 @@ def _shape(dimension: int) -> edge.EdgeConfig:
 
 def _schema(index: Index) -> Any:
     if index.kind == "keyword":
-        return edge.KeywordIndexParams(is_tenant=index.tenant, enable_hnsw=index.graph)
+        return edge.KeywordIndexParams(is_tenant=index.tenant, enable_hnsw=False)
     if index.kind == "integer":
-        return edge.IntegerIndexParams(lookup=index.lookup, range=index.range, enable_hnsw=index.graph)
-    return edge.FloatIndexParams(enable_hnsw=index.graph)
+        return edge.IntegerIndexParams(lookup=index.lookup, range=index.range, enable_hnsw=False)
+    return edge.FloatIndexParams(enable_hnsw=False)
 
 
 def _point(stored: Stored) -> edge.Point:

@@ -24,11 +24,9 @@ OLDEST = (1, 16)
 """Older servers do not know conditional writes: there, what comes late would undo what is newer."""
 _PAGE = 1_000
 _MOST_VALUES = 1 << 16
-_BREADTH = 256
-"""How many neighbours the search in a large scope keeps in view."""
-_EXISTS_ALREADY = 409
 _TROUBLE = (
     ApiException,
+    AssertionError,
     QdrantException,
     httpx.HTTPError,
     OSError,
@@ -46,8 +44,6 @@ class Served(Driver):
     Writes wait until they are applied, and go by the leader of a shard, so those to one point are in one order. What is
     acknowledged is in the server's log and is not lost with its process.
     """
-
-    approximate = True
 
     def __init__(self, options: QdrantOptions, client: QdrantClient | None = None) -> None:
         self._checked = client is not None
@@ -82,7 +78,12 @@ class Served(Driver):
     def make(self, collection: str, dimension: int) -> None:
         """Create the collection unless another did, and every index that it lacks."""
         closest = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
-        meaning = models.VectorParams(size=dimension or 1, distance=models.Distance.COSINE, multivector_config=closest)
+        meaning = models.VectorParams(
+            size=dimension or 1,
+            distance=models.Distance.COSINE,
+            multivector_config=closest,
+            hnsw_config=models.HnswConfigDiff(m=0),
+        )
         with self._speaking() as client:
             if not client.collection_exists(collection):
                 try:
@@ -91,8 +92,8 @@ class Served(Driver):
                         vectors_config={MEANING: meaning} if dimension else {},
                         sparse_vectors_config={WORDS: models.SparseVectorParams()},
                     )
-                except UnexpectedResponse as problem:
-                    if problem.status_code != _EXISTS_ALREADY:
+                except UnexpectedResponse:
+                    if not client.collection_exists(collection):
                         raise
             for index in INDEXES:
                 client.create_payload_index(collection, index.key, _schema(index), wait=True)
@@ -118,18 +119,15 @@ class Served(Driver):
                 ordering=models.WriteOrdering.STRONG,
             )
 
-    def nearest(
-        self, collection: str, vector: Sequence[float], where: Where, limit: int, *, exact: bool
-    ) -> Sequence[Hit]:
+    def nearest(self, collection: str, vector: Sequence[float], where: Where, limit: int) -> Sequence[Hit]:
         """The closest."""
-        params = models.SearchParams(exact=True) if exact else models.SearchParams(hnsw_ef=max(_BREADTH, limit))
         with self._speaking() as client:
             found = client.query_points(
                 collection,
                 query=[list(vector)],
                 using=MEANING,
                 query_filter=_filter(where),
-                search_params=params,
+                search_params=models.SearchParams(exact=True),
                 limit=limit,
                 with_payload=["id"],
             )
@@ -232,12 +230,12 @@ def _has_port(url: str) -> bool:
 def _schema(index: Index) -> Any:
     if index.kind == "keyword":
         kind = models.KeywordIndexType.KEYWORD
-        return models.KeywordIndexParams(type=kind, is_tenant=index.tenant or None, enable_hnsw=index.graph)
+        return models.KeywordIndexParams(type=kind, is_tenant=index.tenant or None, enable_hnsw=False)
     if index.kind == "integer":
         return models.IntegerIndexParams(
-            type=models.IntegerIndexType.INTEGER, lookup=index.lookup, range=index.range, enable_hnsw=index.graph
+            type=models.IntegerIndexType.INTEGER, lookup=index.lookup, range=index.range, enable_hnsw=False
         )
-    return models.FloatIndexParams(type=models.FloatIndexType.FLOAT, enable_hnsw=index.graph)
+    return models.FloatIndexParams(type=models.FloatIndexType.FLOAT, enable_hnsw=False)
 
 
 def _point(stored: Stored) -> models.PointStruct:

@@ -1,4 +1,8 @@
-"""The vector store on Qdrant: a collection for each model, a point for each version."""
+"""The vector store on Qdrant: a collection for each model, a point for each version.
+
+Every version of a scope is compared, and no graph of neighbours is built: Qdrant's finds too few of the nearest when
+points have the vectors of several pieces.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +33,6 @@ from recollect.domain.ranking import K1
 from recollect.domain.reasons import Plane
 from recollect.ports.vectors import EXACT_FILTERS, Followed, Line, Point, Scope, Statistics, VectorStore, held
 
-_EXACT_UP_TO = 20_000
-"""In a scope of up to so many versions all are compared, even when there is a quicker way."""
 _BATCH_POINTS, _BATCH_NUMBERS = 256, 1 << 18
 _OVERSAMPLED = 3
 """So many times as many as asked for are weighed anew with the average of the search."""
@@ -82,13 +84,12 @@ class QdrantVectors(VectorStore):
     def nearest(
         self, line: Line, scope: Scope, vector: NDArray[np.float32], limit: int
     ) -> Sequence[tuple[bytes, float]]:
-        """The closest; of a small scope, certainly."""
+        """The closest of all."""
         collection = self._existing(line)
         if not collection or not line.dimension or limit < 1:
             return []
         where = self._where(collection, line, scope)
-        exact = not self._driver.approximate or self._driver.count(collection, where) <= _EXACT_UP_TO
-        hits = self._driver.nearest(collection, vector.tolist(), where, limit, exact=exact)
+        hits = self._driver.nearest(collection, vector.tolist(), where, limit)
         return _best([(hit.id, hit.score) for hit in hits], limit)
 
     def sharing(

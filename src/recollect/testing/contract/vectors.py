@@ -165,7 +165,7 @@ def v1_a_line_without_a_model_is_found_by_words(trial: VectorTrial) -> None:
 
 @_check
 def v2_a_later_write_replaces_all_of_an_earlier_one(trial: VectorTrial) -> None:
-    _write(trial.vectors, point(1, unit(1), unit(0, 1), words={7: 1, 8: 1}))
+    _write(trial.vectors, point(1, unit(0, 1), unit(1), words={7: 1, 8: 1}))
     _write(trial.vectors, point(1, unit(0, 0, 1), words={9: 1}, attributes={"a": 1}), number=2)
     ((_, score),) = trial.vectors.nearest(LINE, SCOPE, unit(1), 5)
     assert abs(score) < 1e-3, "the old vectors are still there"
@@ -357,14 +357,15 @@ def v6_what_shares_more_and_rarer_words_comes_first(trial: VectorTrial) -> None:
 
 @_check
 def v7_statistics_count_exactly_what_may_be_shown(trial: VectorTrial) -> None:
+    large = 2**64 - 5
     _write(
         trial.vectors,
         point(1, words={7: 2, 8: 2}, place=("a",)),
-        point(2, words={7: 1, 9: 1}, place=("a",)),
+        point(2, words={7: 1, large: 1}, place=("a",)),
         point(3, words={7: 30}, place=("b",)),
     )
-    found = trial.vectors.statistics(LINE, replace(SCOPE, within=namespace(("a",))), [7, 8, 10])
-    assert (found.count, found.having) == (2, {7: 2, 8: 1, 10: 0})
+    found = trial.vectors.statistics(LINE, replace(SCOPE, within=namespace(("a",))), [7, 8, 10, large])
+    assert (found.count, found.having) == (2, {7: 2, 8: 1, 10: 0, large: 1})
     assert found.average == 3.0
     assert trial.vectors.statistics(LINE, replace(SCOPE, within=namespace(("c",))), [7]) == Statistics(0, 1.0, {7: 0})
 
