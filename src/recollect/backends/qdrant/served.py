@@ -41,8 +41,8 @@ _TROUBLE = (
 class Served(Driver):
     """Speaks with a server.
 
-    Writes wait until they are applied, and go by the leader of a shard, so those to one point are in one order. What is
-    acknowledged is in the server's log and is not lost with its process.
+    Writes wait until they are applied, and go by the leader of a shard, so those to one point are in one order. The
+    server puts each into its log before it applies it, so what is acknowledged outlasts its process.
     """
 
     def __init__(self, options: QdrantOptions, client: QdrantClient | None = None) -> None:
@@ -178,7 +178,7 @@ class Served(Driver):
                     return found
 
     def settle(self, collection: str) -> None:
-        """Nothing: what was acknowledged is in the log of the server."""
+        """Nothing to do: what was acknowledged is in the log of the server."""
 
     def close(self) -> None:
         """Close the connections."""
