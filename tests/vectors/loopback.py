@@ -142,7 +142,7 @@ def _make(client: QdrantClient, name: str, asked: models.CreateCollection) -> No
 def _found(client: QdrantClient, name: str, asked: models.QueryRequest) -> Any:
     found = client.query_points(
         name,
-        query=asked.query,  # type: ignore[arg-type] # the model of the wire is wider than that of the call
+        query=asked.query,
         using=asked.using,
         query_filter=asked.filter,
         limit=asked.limit or 10,

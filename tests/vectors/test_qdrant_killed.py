@@ -42,7 +42,7 @@ def _flaws(folder: Path, said: int) -> tuple[int, list[str]]:
     return upto, flaws if upto >= said else [f"it was followed up to {said}, and now only to {upto}", *flaws]
 
 
-@sized(3, 60)
+@sized(2, 60)
 def test_what_was_noted_is_there_after_a_kill(count: int, tmp_path: Path) -> None:
     chance, upto = random.Random(count), 0
     for _ in range(count):
