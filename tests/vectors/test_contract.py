@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
+from tests.engines.postgres import needs_postgres
 
 import recollect.ports.vectors
 from recollect.backends.memory import MemoryVectors
 from recollect.testing.contract import clauses_of
 from recollect.testing.contract.vectors import VECTOR_CHECKS, VectorCheck, VectorTrial
+from recollect.testing.postgres import postgres_vectors_trial
 
 
 def _memory(request: pytest.FixtureRequest) -> Iterator[VectorTrial]:
@@ -17,7 +20,17 @@ def _memory(request: pytest.FixtureRequest) -> Iterator[VectorTrial]:
     yield VectorTrial(vectors, lambda: vectors, lambda: vectors)
 
 
-VECTORS: dict[str, Callable[[pytest.FixtureRequest], Iterator[VectorTrial]]] = {"memory": _memory}
+def _pgvector(request: pytest.FixtureRequest, *, half: bool = False) -> Iterator[VectorTrial]:
+    needs_postgres()
+    with postgres_vectors_trial(half=half) as trial:
+        yield trial
+
+
+VECTORS: dict[str, Callable[[pytest.FixtureRequest], Iterator[VectorTrial]]] = {
+    "memory": _memory,
+    "pgvector": _pgvector,
+    "pgvector-half": partial(_pgvector, half=True),
+}
 
 
 @pytest.fixture(params=VECTORS.values(), ids=list(VECTORS))
