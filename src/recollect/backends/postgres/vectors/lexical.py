@@ -1,4 +1,4 @@
-"""Finding what shares words, and counting them: exactly where there is little, and with bounded work where there is much."""
+"""Finding what shares words, and counting: exactly where there is little, and with bounded work where there is much."""
 
 from __future__ import annotations
 
@@ -11,57 +11,67 @@ import numpy as np
 from recollect.backends.postgres.connections import Link
 from recollect.backends.postgres.places import Bound
 from recollect.backends.postgres.vectors.links import Integers, signed
-from recollect.backends.postgres.vectors.scopes import words_sql
+from recollect.backends.postgres.vectors.scopes import shown_sql, unless_large, words_sql
 from recollect.domain.filters import Filter
 from recollect.domain.queries import Archived
 from recollect.domain.ranking import K1, B
 from recollect.ports.vectors import COUNTED, Scope, Statistics
 
-_PER_WORD = 5_000
+PER_WORD = 5_000
 """So many versions that have a word are looked at, of those where it is common."""
-_IN_ALL = 15_000
+IN_ALL = 15_000
 """So many versions are looked at for a query; those that have its rarest words come first."""
 
 
 def shared(
-    link: Link, line: int, scope: Scope, words: Mapping[int, float], average: float, limit: int, *, small: bool
-) -> Sequence[tuple[bytes, float]]:
-    """The versions that have these words, by what those count."""
-    ordered = sorted(words, key=lambda word: (-words[word], word))
-    bound = Bound(_signed(ordered), [float(words[word]) for word in ordered], float(average))
-    shown = words_sql(line, scope, bound)
-    looked_at = _all_shown(shown) if small else _having_words(shown)
+    link: Link, line: int, scope: Scope, words: Mapping[int, float], average: float, limit: int, most: int
+) -> Sequence[tuple[bytes, float]] | None:
+    """The versions of a scope that have these words, by what those count. None when it has more than the most."""
+    bound = _asked(words, average)
     sql = f"""
-WITH asked AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::float8[]) AS asked (word, weight)),
-{looked_at}
-SELECT memory_id, sum(weight * ({K1} + 1) * times / (times + {K1} * (1 - {B} + {B} * length / $3::float8)))
-FROM looked_at, asked, LATERAL (SELECT array_position(words, word)) AS found (place),
-    LATERAL (SELECT get_byte(counts, place - 1)::float8) AS occurs (times)
-WHERE place IS NOT NULL GROUP BY memory_id ORDER BY 2 DESC, 1 LIMIT {bound.add(limit)}
+WITH {_ASKED}, {shown_sql(line, scope, bound, "memory_id, length, words, counts", most)},
+looked_at AS (SELECT * FROM shown WHERE NOT (SELECT large FROM size))
+SELECT NULL AS memory_id, CASE WHEN large THEN 1.0 ELSE 0.0 END FROM size
+UNION ALL
+({_SCORED} LIMIT {bound.add(limit)})
 """
-    return [(bytes(row_id), float(score)) for row_id, score in link.rows(sql, *bound.values)]
+    return unless_large(link.rows(sql, *bound.values))
 
 
-def _all_shown(shown: str) -> str:
-    """All that is in scope, however many others have the words."""
-    return f"""
-looked_at AS MATERIALIZED (SELECT memory_id, length, words, counts FROM memory_words WHERE {shown} OFFSET 0)
-"""
-
-
-def _having_words(shown: str) -> str:
-    """What is in scope and has the words, up to so many for each."""
-    return f"""
+def shared_by_many(
+    link: Link, line: int, scope: Scope, words: Mapping[int, float], average: float, limit: int
+) -> Sequence[tuple[bytes, float]]:
+    """The same for a large scope, where of those that have a common word not all are looked at."""
+    bound = _asked(words, average)
+    sql = f"""
+WITH {_ASKED},
 having_words AS MATERIALIZED (
     SELECT found.ctid AS place FROM asked, LATERAL (
-        SELECT ctid FROM memory_words WHERE words @> ARRAY[word] AND {shown} LIMIT {_PER_WORD}
-    ) AS found LIMIT {_IN_ALL}
+        SELECT ctid FROM memory_words WHERE words @> ARRAY[word] AND {words_sql(line, scope, bound)} LIMIT {PER_WORD}
+    ) AS found LIMIT {IN_ALL}
 ),
 looked_at AS MATERIALIZED (
     SELECT memory_id, length, words, counts FROM memory_words
     WHERE ctid = ANY(ARRAY(SELECT DISTINCT place FROM having_words))
 )
+{_SCORED} LIMIT {bound.add(limit)}
 """
+    return [(bytes(row_id), float(score)) for row_id, score in link.rows(sql, *bound.values)]
+
+
+_ASKED = "asked AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::float8[]) AS asked (word, weight))"
+_SCORED = f"""
+SELECT memory_id, sum(weight * ({K1} + 1) * times / (times + {K1} * (1 - {B} + {B} * length / $3::float8)))
+FROM looked_at, asked, LATERAL (SELECT array_position(words, word)) AS found (place),
+    LATERAL (SELECT get_byte(counts, place - 1)::float8) AS occurs (times)
+WHERE place IS NOT NULL GROUP BY memory_id ORDER BY 2 DESC, 1
+"""
+
+
+def _asked(words: Mapping[int, float], average: float) -> Bound:
+    """What statements are given first: the words that count most come first."""
+    ordered = sorted(words, key=lambda word: (-words[word], word))
+    return Bound(_signed(ordered), [float(words[word]) for word in ordered], float(average))
 
 
 def _signed(words: Sequence[int]) -> Integers:
@@ -105,20 +115,6 @@ class Sizes:
         if len(self._known) >= self._MOST:
             self._known = {}
         self._known[extent, what] = (time.monotonic() + self._SECONDS, values)
-
-
-def is_small(link: Link, sizes: Sizes, line: int, scope: Scope, most: int) -> bool:
-    """True when a scope has no more than so many versions."""
-    extent = Extent.of(line, scope)
-    if sizes.known(extent, "large") is not None:
-        return False
-    bound = Bound()
-    some = f"SELECT 1 FROM memory_words WHERE {words_sql(line, scope, bound)} LIMIT {most + 1}"
-    found = link.row(f"SELECT count(*) FROM ({some}) AS few", *bound.values)
-    if found is not None and found[0] <= most:
-        return True
-    sizes.note(extent, "large")
-    return False
 
 
 def counted(link: Link, sizes: Sizes, line: int, scope: Scope, words: Sequence[int]) -> Statistics:

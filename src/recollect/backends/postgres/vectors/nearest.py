@@ -12,7 +12,7 @@ from recollect.backends.postgres.connections import Link
 from recollect.backends.postgres.places import Bound
 from recollect.backends.postgres.vectors.links import Reals
 from recollect.backends.postgres.vectors.schema import indexed, is_indexable
-from recollect.backends.postgres.vectors.scopes import vectors_sql, words_sql
+from recollect.backends.postgres.vectors.scopes import shown_sql, unless_large, vectors_sql
 from recollect.ports.vectors import Scope
 
 _WIDTH = 200
@@ -32,19 +32,21 @@ _SETTINGS = {
 
 
 def compared(
-    link: Link, line: int, scope: Scope, vector: NDArray[np.float32], limit: int
-) -> Sequence[tuple[bytes, float]]:
-    """The nearest of all in a scope; no index is asked what is near."""
+    link: Link, line: int, scope: Scope, vector: NDArray[np.float32], limit: int, most: int | None = None
+) -> Sequence[tuple[bytes, float]] | None:
+    """The nearest of all in a scope; no index is asked what is near. None when the scope has more than the most."""
     bound = Bound(Reals(vector))
     sql = f"""
-WITH shown AS MATERIALIZED (SELECT memory_id FROM memory_words WHERE {words_sql(line, scope, bound)}),
+WITH {shown_sql(line, scope, bound, "memory_id", most)},
 scored AS MATERIALIZED (
     SELECT memory_id, -(embedding <#> $1::real[]::vector) AS score
-    FROM shown JOIN memory_vectors USING (memory_id) WHERE line = {bound.add(line)}
+    FROM shown JOIN memory_vectors USING (memory_id) WHERE line = {bound.add(line)} AND NOT (SELECT large FROM size)
 )
-SELECT memory_id, max(score) FROM scored GROUP BY memory_id ORDER BY 2 DESC, 1 LIMIT {bound.add(limit)}
+SELECT NULL AS memory_id, CASE WHEN large THEN 1.0 ELSE 0.0 END FROM size
+UNION ALL
+(SELECT memory_id, max(score) FROM scored GROUP BY memory_id ORDER BY 2 DESC, 1 LIMIT {bound.add(limit)})
 """
-    return [(bytes(row_id), float(score)) for row_id, score in link.rows(sql, *bound.values)]
+    return unless_large(link.rows(sql, *bound.values))
 
 
 def walked(

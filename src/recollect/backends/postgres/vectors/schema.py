@@ -4,13 +4,15 @@
 the number of the removal. `memory_vectors` has a row for each vector, and repeats what a scope asks about, so that the
 walk through an index need not look elsewhere. Both name a line by the number that `lines` gives it.
 
-Attributes are kept as the text that they are, since filters compare numbers exactly, and JSONB would change some. What
-in them is a moment is kept beside them as a number.
+What in the attributes is a moment is kept beside them as a number. Filters compare numbers exactly, but JSONB does not
+know a float from a whole number, which matters where they are very large: such attributes are also kept as text.
 
 Models have different dimensions, so there is an index for each of them, made when its first vector comes.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import psycopg
 
@@ -47,7 +49,8 @@ CREATE TABLE memory_words (
     number            bigint NOT NULL,
     removed_at        bigint,
     namespace         text COLLATE "C" NOT NULL,
-    policy_attributes text COLLATE "C" NOT NULL,
+    policy_attributes jsonb NOT NULL,
+    exact_attributes  text COLLATE "C",
     moments           jsonb,
     expires_at        bigint,
     archived          boolean NOT NULL,
@@ -58,7 +61,7 @@ CREATE TABLE memory_words (
 );
 CREATE INDEX memory_words_scope ON memory_words (line, {BEGINNING}) WHERE removed_at IS NULL;
 CREATE INDEX memory_words_words ON memory_words USING gin (words) WITH (fastupdate = off) WHERE removed_at IS NULL;
-CREATE INDEX memory_words_attributes ON memory_words USING gin ((policy_attributes::jsonb) jsonb_path_ops)
+CREATE INDEX memory_words_attributes ON memory_words USING gin (policy_attributes jsonb_path_ops)
     WITH (fastupdate = off) WHERE removed_at IS NULL AND policy_attributes <> '{{}}';
 CREATE INDEX memory_words_removed ON memory_words (removed_at) WHERE removed_at IS NOT NULL;
 
@@ -69,7 +72,8 @@ CREATE TABLE memory_vectors (
     field_name        text COLLATE "C" NOT NULL,
     dimension         integer NOT NULL,
     namespace         text COLLATE "C" NOT NULL,
-    policy_attributes text COLLATE "C" NOT NULL,
+    policy_attributes jsonb NOT NULL,
+    exact_attributes  text COLLATE "C",
     moments           jsonb,
     expires_at        bigint,
     archived          boolean NOT NULL,
@@ -180,13 +184,25 @@ def make_index(link: Link, schema: str, dimension: int, *, half: bool) -> bool:
             link.send(f"SELECT pg_advisory_unlock({lock})")
 
 
+_BUILDING = {
+    "statement_timeout": "0",
+    "maintenance_work_mem": "512MB",  # an index that does not fit is made many times as slowly
+    "max_parallel_maintenance_workers": "0",  # they would share memory, of which a container often has too little
+}
+
+
 def _make_beside(link: Link, name: str, made: str) -> None:
     """Make it while others write, however long that takes; what an attempt before has left is removed first."""
-    _run(link, "SELECT set_config('recollect.patience', current_setting('statement_timeout'), false)")
-    _run(link, "SET statement_timeout = 0")
+    before = {setting: link.rows("SELECT current_setting($1)", setting)[0][0] for setting in _BUILDING}
+    _set(link, _BUILDING)
     _run(link, f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
     _run(link, f"CREATE INDEX CONCURRENTLY {made}")
-    _run(link, "SELECT set_config('statement_timeout', current_setting('recollect.patience'), false)")
+    _set(link, before)
+
+
+def _set(link: Link, settings: Mapping[str, str]) -> None:
+    for setting, value in settings.items():
+        link.send("SELECT set_config($1, $2, false)", setting, value)
 
 
 def _run(link: Link, statement: str) -> None:

@@ -1,4 +1,4 @@
-"""The vector store in PostgreSQL: each call on a connection of its own, and what fails is told as one kind of trouble."""
+"""The vector store in PostgreSQL: each call on a connection of its own, and whatever fails is one kind of trouble."""
 
 from __future__ import annotations
 
@@ -70,14 +70,16 @@ class PostgresVectors(VectorStore):
     ) -> Sequence[tuple[bytes, float]]:
         """The closest: of all in a small scope, and nearly so in a large one."""
 
+        half = self._options.half
+
         def ask(link: Link) -> Sequence[tuple[bytes, float]]:
             held = writing.line_of(link, line)
             if held is None or not line.dimension:
                 return []
-            found = None
-            if not lexical.is_small(link, self._sizes, held, scope, SMALL):
-                found = nearest.walked(link, held, scope, vector, limit, half=self._options.half)
-            return nearest.compared(link, held, scope, vector, limit) if found is None else found
+            found = self._in_small(held, scope, lambda: nearest.compared(link, held, scope, vector, limit, SMALL))
+            if found is None:
+                found = nearest.walked(link, held, scope, vector, limit, half=half)
+            return found if found is not None else nearest.compared(link, held, scope, vector, limit) or []
 
         return self._do(ask)
 
@@ -90,8 +92,9 @@ class PostgresVectors(VectorStore):
             held = writing.line_of(link, line)
             if held is None or not words:
                 return []
-            small = lexical.is_small(link, self._sizes, held, scope, SMALL)
-            return lexical.shared(link, held, scope, words, average, limit, small=small)
+            rest = words, average, limit
+            found = self._in_small(held, scope, lambda: lexical.shared(link, held, scope, *rest, SMALL))
+            return lexical.shared_by_many(link, held, scope, *rest) if found is None else found
 
         return self._do(ask)
 
@@ -129,6 +132,18 @@ class PostgresVectors(VectorStore):
     def close(self) -> None:
         """Close every connection."""
         self._pool.close()
+
+    def _in_small(
+        self, line: int, scope: Scope, search: Callable[[], Sequence[tuple[bytes, float]] | None]
+    ) -> Sequence[tuple[bytes, float]] | None:
+        """What a search finds that gives up in large scopes; it is not tried where it gave up a moment ago."""
+        extent = lexical.Extent.of(line, scope)
+        if self._sizes.known(extent, "large") is not None:
+            return None
+        found = search()
+        if found is None:
+            self._sizes.note(extent, "large")
+        return found
 
     # -- connections
 

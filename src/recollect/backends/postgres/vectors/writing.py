@@ -13,7 +13,7 @@ import numpy as np
 
 from recollect.backends.postgres.connections import Link
 from recollect.backends.postgres.vectors.links import Integers, Reals, signed
-from recollect.backends.postgres.vectors.scopes import moments_in
+from recollect.backends.postgres.vectors.scopes import exact_text, moments_in
 from recollect.domain.attributes import NONE
 from recollect.domain.instants import Instant
 from recollect.domain.reasons import Plane
@@ -31,26 +31,30 @@ _NEW_LINE = (
 )
 _KEEP = """
 INSERT INTO memory_words AS known
-    (line, memory_id, number, removed_at, namespace, policy_attributes, moments, expires_at, archived, length, words, counts)
-SELECT $1, id, $2, CASE WHEN removed THEN $3::bigint END, place, attributes, moments::jsonb, expires, hidden, amount,
+    (line, memory_id, number, removed_at, namespace, policy_attributes, exact_attributes, moments, expires_at, archived,
+    length, words, counts)
+SELECT $1, id, $2, CASE WHEN removed THEN $3::bigint END, place, attributes::jsonb, exact, moments::jsonb, expires,
+    hidden, amount,
     ($4::bigint[])[first + 1:beyond], substring($5::bytea FROM (first + 1)::integer FOR (beyond - first)::integer)
-FROM unnest($6::bytea[], $7::boolean[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::boolean[],
-    $13::bigint[], $14::bigint[], $15::bigint[])
-    AS given (id, removed, place, attributes, moments, expires, hidden, amount, first, beyond)
+FROM unnest($6::bytea[], $7::boolean[], $8::text[], $9::text[], $10::text[], $11::text[], $12::bigint[],
+    $13::boolean[], $14::bigint[], $15::bigint[], $16::bigint[])
+    AS given (id, removed, place, attributes, exact, moments, expires, hidden, amount, first, beyond)
 ORDER BY id
 ON CONFLICT (line, memory_id) DO UPDATE SET
     number = excluded.number, removed_at = excluded.removed_at, namespace = excluded.namespace,
-    policy_attributes = excluded.policy_attributes, moments = excluded.moments, expires_at = excluded.expires_at,
-    archived = excluded.archived, length = excluded.length, words = excluded.words, counts = excluded.counts
+    policy_attributes = excluded.policy_attributes, exact_attributes = excluded.exact_attributes,
+    moments = excluded.moments, expires_at = excluded.expires_at, archived = excluded.archived,
+    length = excluded.length, words = excluded.words, counts = excluded.counts
 WHERE known.number < excluded.number OR (known.number = excluded.number AND known.removed_at IS NULL)
 RETURNING memory_id
 """
 _DROP_VECTORS = "DELETE FROM memory_vectors WHERE line = $1 AND memory_id = ANY($2::bytea[])"
 _KEEP_VECTORS = """
 INSERT INTO memory_vectors
-    (line, memory_id, piece, field_name, dimension, namespace, policy_attributes, moments, expires_at, archived, embedding)
-SELECT $1, memory_id, piece, path, $2::integer, namespace, policy_attributes, moments, expires_at, archived,
-    (($3::real[])[first + 1:first + $2])::vector
+    (line, memory_id, piece, field_name, dimension, namespace, policy_attributes, exact_attributes, moments, expires_at,
+    archived, embedding)
+SELECT $1, memory_id, piece, path, $2::integer, namespace, policy_attributes, exact_attributes, moments, expires_at,
+    archived, (($3::real[])[first + 1:first + $2])::vector
 FROM unnest($4::bytea[], $5::bigint[], $6::text[], $7::bigint[]) AS given (id, piece, path, first)
 JOIN memory_words ON line = $1 AND memory_id = id
 """
@@ -101,6 +105,7 @@ def _columns(changes: Mapping[bytes, Point | None]) -> tuple[object, ...]:
         [point is None for point in points],
         ["" if point is None else point.namespace for point in points],
         [NONE if point is None else point.policy_attributes for point in points],
+        [None if point is None else exact_text(point.policy_attributes) for point in points],
         [None if point is None else moments_in(point.policy_attributes) for point in points],
         [None if point is None else point.expires_at for point in points],
         [point is not None and point.archived for point in points],
