@@ -30,6 +30,8 @@ WIDEST = 2_000
 SMALL = 10_000
 """Up to so many vectors are indexed while writers wait; more are indexed beside them."""
 
+_PENDING = "gin_pending_list_limit = 512"
+"""How many kilobytes of new words wait to be sorted in; every search looks through those that wait."""
 _FIRST = f"""
 CREATE TABLE lines (
     line        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -60,9 +62,9 @@ CREATE TABLE memory_words (
     PRIMARY KEY (line, memory_id)
 );
 CREATE INDEX memory_words_scope ON memory_words (line, {BEGINNING}) WHERE removed_at IS NULL;
-CREATE INDEX memory_words_words ON memory_words USING gin (words) WITH (fastupdate = off) WHERE removed_at IS NULL;
+CREATE INDEX memory_words_words ON memory_words USING gin (words) WITH ({_PENDING}) WHERE removed_at IS NULL;
 CREATE INDEX memory_words_attributes ON memory_words USING gin (policy_attributes jsonb_path_ops)
-    WITH (fastupdate = off) WHERE removed_at IS NULL AND policy_attributes <> '{{}}';
+    WITH ({_PENDING}) WHERE removed_at IS NULL AND policy_attributes <> '{{}}';
 CREATE INDEX memory_words_removed ON memory_words (removed_at) WHERE removed_at IS NOT NULL;
 
 CREATE TABLE memory_vectors (
@@ -186,6 +188,7 @@ def make_index(link: Link, schema: str, dimension: int, *, half: bool) -> bool:
 
 _BUILDING = {
     "statement_timeout": "0",
+    "lock_timeout": "0",  # it waits for every transaction of the database that has begun before
     "maintenance_work_mem": "512MB",  # an index that does not fit is made many times as slowly
     "max_parallel_maintenance_workers": "0",  # they would share memory, of which a container often has too little
 }
