@@ -19,7 +19,7 @@ from recollect.ports.vectors import COUNTED, Scope, Statistics
 
 PER_WORD = 5_000
 """So many versions that have a word are looked at, of those where it is common."""
-IN_ALL = 15_000
+IN_ALL = 8_000
 """So many versions are looked at for a query; those that have its rarest words come first."""
 
 
@@ -50,7 +50,7 @@ having_words AS MATERIALIZED (
         SELECT ctid FROM memory_words WHERE words @> ARRAY[word] AND {words_sql(line, scope, bound)} LIMIT {PER_WORD}
     ) AS found LIMIT {IN_ALL}
 ),
-looked_at AS MATERIALIZED (
+looked_at AS (
     SELECT memory_id, length, words, counts FROM memory_words
     WHERE ctid = ANY(ARRAY(SELECT DISTINCT place FROM having_words))
 )

@@ -21,7 +21,7 @@ from recollect.domain.instants import Instant
 from recollect.ports.vectors import EXACT_FILTERS, Followed, Line, Point, Scope, Statistics, VectorStore
 
 Result = TypeVar("Result")
-SMALL = 4_000
+SMALL = 2_000
 """In scopes of up to so many versions, everything is compared."""
 _TRIES = 5
 _MISSING = ("42P01", "3F000", "42704")
