@@ -60,12 +60,13 @@ looked_at AS (
 
 
 _ASKED = "asked AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::float8[]) AS asked (word, weight))"
+_TIMES = "nullif(get_byte(counts, array_position(words, word) - 1), 0)"
+_SUM = f"sum(weight * ({K1} + 1) / (1 + {K1} * (1 - {B} + {B} * length / $3::float8) / {_TIMES}))"
 _SCORED = f"""
-SELECT memory_id, sum(weight * ({K1} + 1) * times / (times + {K1} * (1 - {B} + {B} * length / $3::float8)))
-FROM looked_at, asked, LATERAL (SELECT array_position(words, word)) AS found (place),
-    LATERAL (SELECT get_byte(counts, place - 1)::float8) AS occurs (times)
-WHERE place IS NOT NULL GROUP BY memory_id ORDER BY 2 DESC, 1
+SELECT memory_id, {_SUM} FROM looked_at, asked GROUP BY memory_id HAVING {_SUM} IS NOT NULL
+ORDER BY 2 DESC, 1
 """
+"""A word that does not occur has no place, so it adds nothing; finding that place costs most, so it is asked once."""
 
 
 def _asked(words: Mapping[int, float], average: float) -> Bound:
