@@ -28,7 +28,8 @@ def clustered(count: int, dimension: int, chance: np.random.Generator) -> NDArra
     """Vectors of unit length around some centres, as those of texts are."""
     centres = chance.normal(size=(max(50, count // 100), dimension))
     around = centres[chance.integers(len(centres), size=count)] + 0.7 * chance.normal(size=(count, dimension))
-    return (around / np.linalg.norm(around, axis=1, keepdims=True)).astype(np.float32)
+    unit: NDArray[np.float32] = (around / np.linalg.norm(around, axis=1, keepdims=True)).astype(np.float32)
+    return unit
 
 
 def fill(vectors: PostgresVectors, line: Line, given: NDArray[np.float32]) -> None:

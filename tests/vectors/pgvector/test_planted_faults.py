@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from tests.engines.postgres import needs_postgres
 
 from recollect.backends.postgres.places import Bound
 from recollect.backends.postgres.vectors import lexical, nearest, scopes, store, writing
+from recollect.backends.postgres.vectors.links import Integers, signed
 from recollect.domain.address import Namespace
 from recollect.domain.filters import EVERYTHING
 from recollect.domain.queries import Archived
@@ -55,7 +57,7 @@ def plant_unfiltered_sharing(patch: pytest.MonkeyPatch) -> None:
     honest = store.PostgresVectors.sharing
 
     def sharing(self: Any, line: Any, scope: Any, *rest: Any) -> Any:
-        return honest(self, line, scopes.Scope(scope.now, scope.within, EVERYTHING, scope.archived), *rest)
+        return honest(self, line, replace(scope, filter=EVERYTHING), *rest)
 
     patch.setattr(store.PostgresVectors, "sharing", sharing)
 
@@ -80,8 +82,7 @@ def plant_archived_shown(patch: pytest.MonkeyPatch) -> None:
 
 
 def plant_signs_lost(patch: pytest.MonkeyPatch) -> None:
-    honest = lexical.signed
-    patch.setattr(lexical, "signed", lambda words: type(honest(words))(abs(honest(words).values)))
+    patch.setattr(lexical, "signed", lambda words: Integers(abs(signed(words).values)))
 
 
 def plant_going_back(patch: pytest.MonkeyPatch) -> None:

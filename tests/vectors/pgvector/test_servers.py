@@ -29,7 +29,7 @@ from recollect.testing.postgres import fresh_schema, postgres_vectors_trial
 def run(options: VectorOptions, sql: str, *values: object) -> list[tuple[Any, ...]]:
     with psycopg.connect(options.url, autocommit=True) as connection:
         connection.execute(f"SET search_path TO {options.schema}, public")
-        cursor = connection.execute(sql, values)  # type: ignore[arg-type]  # put together here
+        cursor = connection.execute(sql, values)
         return cursor.fetchall() if cursor.description else []
 
 
