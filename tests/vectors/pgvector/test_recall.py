@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.sizes import sized
-from tests.vectors.conftest import OpenVectors
+from tests.vectors.pgvector.conftest import OpenVectors
 
 from recollect.backends.memory import MemoryVectors
 from recollect.backends.postgres.vectors import PostgresVectors, lexical, nearest, store
