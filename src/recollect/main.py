@@ -24,6 +24,7 @@ from recollect.backends.rego import RegoEngine, shipped_bundle
 from recollect.backends.rego.shipped import modules_in
 from recollect.backends.sqlite import SqliteKeyStore, SqliteOptions, SqliteStore, check_ours
 from recollect.config import Settings
+from recollect.config.settings import PGVECTOR
 from recollect.domain.address import checked_tenant
 from recollect.domain.callers import SYSTEM_TENANT, local_caller
 from recollect.domain.commits import checked_actor
@@ -55,6 +56,7 @@ KEYS_FOLDER = "keys"
 WRAPPED_KEYS_FILE = "wrapped.db"
 MASTER_KEY_FILE = "master.key"
 _SQLITE = "sqlite:///"
+_QDRANT_FOLDER = "qdrant://"
 _MONGODB = ("mongodb://", "mongodb+srv://")
 
 
@@ -206,7 +208,29 @@ def _vectors(settings: Settings) -> VectorStore | None:
     """Where large scopes are searched, if anywhere but in memory."""
     if settings.vectors is None:
         return None
-    raise InvalidSetting("vectors: this kind is not offered yet")
+    where = settings.vectors.reveal()
+    return _in_qdrant(where, settings) if where.startswith("qdrant") else _in_pgvector(where, settings)
+
+
+def _in_qdrant(where: str, settings: Settings) -> VectorStore:
+    try:
+        from recollect.backends.qdrant import QdrantOptions, QdrantVectors
+    except ImportError:
+        raise InvalidSetting("vectors: Qdrant needs its client; install recollect[qdrant]") from None
+    if where.startswith(_QDRANT_FOLDER):
+        return QdrantVectors(QdrantOptions(path=Path(where.removeprefix(_QDRANT_FOLDER))))
+    key = "" if settings.vectors_key is None else settings.vectors_key.reveal()
+    return QdrantVectors(QdrantOptions(url=where.removeprefix("qdrant+"), key=key))
+
+
+def _in_pgvector(where: str, settings: Settings) -> VectorStore:
+    try:
+        from recollect.backends.postgres.vectors import PostgresVectors, VectorOptions
+    except ImportError:
+        raise InvalidSetting("vectors: PostgreSQL needs its driver; install recollect[postgres]") from None
+    own = where == PGVECTOR and settings.store is not None
+    url = settings.store.reveal() if own and settings.store is not None else where
+    return PostgresVectors(VectorOptions(url, half=settings.vectors_half))
 
 
 def _embedding(settings: Settings) -> EmbeddingOptions:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from tests.engines.postgres import fresh_database
 from tests.search.plain import SETTINGS
 
 from recollect.backends.memory import MemoryVectors
@@ -23,4 +25,18 @@ def _memory(request: pytest.FixtureRequest) -> Iterator[Settings]:
         yield replace(ALWAYS, vectors=Secret("qdrant:///nowhere"))
 
 
-PLACES: dict[str, Callable[[pytest.FixtureRequest], Iterator[Settings]]] = {"memory": _memory}
+def _qdrant(request: pytest.FixtureRequest) -> Iterator[Settings]:
+    folder: Path = request.getfixturevalue("tmp_path_factory").mktemp("qdrant")
+    yield replace(ALWAYS, vectors=Secret(f"qdrant://{folder}"))
+
+
+def _pgvector(request: pytest.FixtureRequest) -> Iterator[Settings]:
+    with fresh_database() as url:
+        yield replace(ALWAYS, vectors=Secret(url))
+
+
+PLACES: dict[str, Callable[[pytest.FixtureRequest], Iterator[Settings]]] = {
+    "memory": _memory,
+    "pgvector": _pgvector,
+    "qdrant": _qdrant,
+}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.engines.postgres import needs_postgres
 from tests.vectors.loopback import loopback
 from tests.vectors.qdrant import served_locally, server_options
 
@@ -14,6 +16,7 @@ from recollect.backends.memory import MemoryVectors
 from recollect.backends.qdrant import QdrantOptions, QdrantVectors
 from recollect.testing.contract import clauses_of
 from recollect.testing.contract.vectors import VECTOR_CHECKS, VectorCheck, VectorTrial
+from recollect.testing.postgres import postgres_vectors_trial
 
 
 def _memory(folder: Path) -> Iterator[VectorTrial]:
@@ -74,8 +77,16 @@ def _qdrant_server(folder: Path) -> Iterator[VectorTrial]:
         each.close()
 
 
+def _pgvector(folder: Path, *, half: bool = False) -> Iterator[VectorTrial]:
+    needs_postgres()
+    with postgres_vectors_trial(half=half) as trial:
+        yield trial
+
+
 VECTORS: dict[str, Callable[[Path], Iterator[VectorTrial]]] = {
     "memory": _memory,
+    "pgvector": _pgvector,
+    "pgvector-half": partial(_pgvector, half=True),
     "qdrant-embedded": _qdrant_embedded,
     "qdrant-client": _qdrant_client,
     "qdrant-http": _qdrant_http,

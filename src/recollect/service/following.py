@@ -32,7 +32,10 @@ _FEW_PAGES = 4
 """A search waits for so many pages to be followed, and no more."""
 _POLL_SECONDS = 0.005
 _TIDY_SECONDS = 300.0
-_NOTED_SECONDS = 3_600.0
+_NOTED_SECONDS = 10.0
+"""How often it is noted how far it was followed: what came after that is written again by whoever comes next."""
+_CONFIRMED_SECONDS = 3_600.0
+"""How often that is done even if nothing changed."""
 
 
 class Following:
@@ -45,6 +48,7 @@ class Following:
         self._rules = rules
         self._aside = aside
         self._upto: dict[Line, Followed] = {}
+        self._noted: dict[Line, tuple[Followed, float]] = {}
         self._busy: set[Line] = set()
         self._tidied: dict[str, float] = {}
         self._lock = threading.Lock()
@@ -86,10 +90,10 @@ class Following:
                     if after_page is not None and not await after_page(len(page.entries)):
                         return False
                 if not page.more:
-                    await self._note(line)
                     return True
             return False
         finally:
+            await self._note(line)
             self._busy.discard(line)
 
     def _begin(self, line: Line) -> bool:
@@ -129,17 +133,25 @@ class Following:
             removed = [entry.id for entry in page.entries if entry.content is None]
             if points or removed:
                 self.vectors.write(line, page.upto, points, removed, now)
-            self.vectors.follow(line, Followed(page.upto, now))
 
         await self._aside(write)
         self._upto[line] = Followed(page.upto, now)
+        await self._note(line)
 
     async def _note(self, line: Line) -> None:
-        """Note now and then that it was followed, even if nothing changes."""
-        known, now = self._upto[line], self._clock()
-        if now > after_seconds(known.at, _NOTED_SECONDS):
-            self._upto[line] = noted = Followed(known.upto, now)
-            await self._aside(lambda: self.vectors.follow(line, noted))
+        """Note now and then how far it was followed; that may be dear, and nothing is lost without it."""
+        known = self._upto.get(line)
+        if known is None:
+            return
+        noted, at = self._noted.get(line, (None, -_NOTED_SECONDS))
+        if monotonic() - at < _NOTED_SECONDS:
+            return
+        now = self._clock()
+        if noted is not None and noted.upto == known.upto and now <= after_seconds(noted.at, _CONFIRMED_SECONDS):
+            return
+        self._upto[line] = known = Followed(known.upto, now)
+        await self._aside(lambda: self.vectors.follow(line, known))
+        self._noted[line] = known, monotonic()
 
     async def _tidy(self, tenant: str, used: set[int]) -> None:
         if monotonic() - self._tidied.get(tenant, -_TIDY_SECONDS) < _TIDY_SECONDS:

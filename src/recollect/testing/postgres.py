@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,13 @@ import psycopg
 from recollect.backends.keyring import Envelope, FileMasterKeys, Plain
 from recollect.backends.postgres import PostgresKeyStore, PostgresOptions, PostgresStore
 from recollect.backends.postgres.connections import translating
+from recollect.backends.postgres.vectors import PostgresVectors, VectorOptions
 from recollect.domain.address import Address
 from recollect.domain.planning import Version
 from recollect.ports.keys import Sealer
 from recollect.ports.store import Store
 from recollect.testing.contract.trial import Stored, Trial
+from recollect.testing.contract.vectors import VectorTrial
 from recollect.testing.doubles import ManualClock, SerialIds
 from recollect.testing.drivers import forged
 from recollect.testing.engines import postgres_url
@@ -171,3 +173,26 @@ class PostgresTamper:
             connection.execute(f'SET search_path TO "{self._schema}"')
             for sql, bindings in statements:
                 connection.execute(sql, bindings)
+
+
+@contextmanager
+def postgres_vectors_trial(*, half: bool = False) -> Iterator[VectorTrial]:
+    """A trial of vectors in a schema of its own; raises `EngineMissing` where there is no server."""
+    options = VectorOptions(postgres_url(), fresh_schema(), half=half, connections=4)
+    opened: list[PostgresVectors] = []
+
+    def second() -> PostgresVectors:
+        opened.append(PostgresVectors(options))
+        return opened[-1]
+
+    def reopen() -> PostgresVectors:
+        opened[0].close()
+        return second()
+
+    try:
+        yield VectorTrial(second(), second, reopen)
+    finally:
+        for vectors in opened:
+            vectors.close()
+            assert not vectors._pool._all, "a connection is still open"
+        drop_schema(options.url, options.schema)

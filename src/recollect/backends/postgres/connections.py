@@ -192,8 +192,9 @@ def _check_server(connection: psycopg.Connection[Any]) -> None:
 class Pool:
     """Connections handed from thread to thread, up to a limit; broken ones are replaced."""
 
-    def __init__(self, options: PostgresOptions) -> None:
+    def __init__(self, options: PostgresOptions, opening: Callable[[PostgresOptions], Link] = open_link) -> None:
         self._options = options
+        self._opening = opening
         self._idle: deque[Link] = deque()
         self._all: set[Link] = set()
         self._lock = threading.Lock()
@@ -256,7 +257,7 @@ class Pool:
                 raise StoreClosed("the store was closed")
             if self._idle:
                 return self._idle.pop()
-        link = open_link(self._options)
+        link = self._opening(self._options)
         with self._lock:
             self._all.add(link)
         return link
