@@ -130,7 +130,9 @@ def _result(loopback: Loopback, asked: Asked) -> Any:
             return [_plain(each) for each in client.retrieve(name, wanted.ids)]
         case "POST", "points/scroll":
             scroll = models.ScrollRequest.model_validate(asked.body)
-            page, place = client.scroll(name, scroll.filter, limit=scroll.limit or 10, offset=scroll.offset)
+            page, place = client.scroll(
+                name, scroll.filter, limit=scroll.limit or 10, order_by=scroll.order_by, offset=scroll.offset
+            )
             return {"points": [_plain(each) for each in page], "next_page_offset": place}
     raise ValueError(f"there is no {asked.method} {asked.path}")
 

@@ -15,7 +15,7 @@ V6  The versions that share words with a query are given best first, by the sum 
 V7  The statistics of a scope say how many versions it has, how long they are on average, and how many have each word;
     counts above ten thousand may be estimates.
 V8  How far the store was followed is kept, and with it all that was written before; nothing is said of it after
-    everything was forgotten.
+    everything was forgotten. The highest number that anything came with is known, of what is kept and remembered.
 V9  Forgetting a line leaves nothing of it, and of others everything; the lines of a tenant are known.
 V10 Any number of threads may use it at once.
 V11 Trouble with a server is `VectorsUnavailable`, which may pass; a closed vector store refuses with it.
@@ -145,6 +145,10 @@ class VectorStore(ABC):
     @abstractmethod
     def followed(self, line: Line) -> Followed | None:
         """How far it was followed; None when it never was (V8)."""
+
+    @abstractmethod
+    def highest(self, line: Line) -> int:
+        """The highest number that anything of a line was written or removed with; 0 when there is nothing (V8)."""
 
     @abstractmethod
     def follow(self, line: Line, followed: Followed) -> None:

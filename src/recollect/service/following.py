@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable, Iterable
 from time import monotonic
-from typing import TypeVar
 
 import numpy as np
 
@@ -20,11 +19,10 @@ from recollect.domain.reasons import Plane
 from recollect.ports.clock import Clock
 from recollect.ports.store import Entry, EntryPage, Store
 from recollect.ports.vectors import REMEMBERED_SECONDS, Followed, Line, Point, VectorStore
+from recollect.service.opened import Aside
 from recollect.service.rules import Rules
 from recollect.service.series import Lines, Series
 
-Result = TypeVar("Result")
-Aside = Callable[[Callable[[], Result]], Awaitable[Result]]
 SEARCHED = (Plane.ITEM,)
 """The planes that can be searched by words and meaning."""
 _PAGE = 1_000
@@ -41,7 +39,7 @@ _CONFIRMED_SECONDS = 3_600.0
 class Following:
     """Follows the store's entries with a vector store."""
 
-    def __init__(self, store: Store, vectors: VectorStore, clock: Clock, rules: Rules, aside: Aside[object]) -> None:
+    def __init__(self, store: Store, vectors: VectorStore, clock: Clock, rules: Rules, aside: Aside) -> None:
         self.vectors = vectors
         self._store = store
         self._clock = clock
@@ -112,10 +110,12 @@ class Following:
         known = self._upto.get(line)
         if known is not None:
             return known
-        found = await self._aside(lambda: self.vectors.followed(line))
-        followed = found if isinstance(found, Followed) else Followed(0, self._clock())
+        # What is there is asked about first: while others follow, the store is never behind what they write.
+        found: Followed | None = await self._aside(lambda: self.vectors.followed(line))
+        highest: int = await self._aside(lambda: self.vectors.highest(line))
+        followed = found or Followed(0, self._clock())
         newest = (await self._store.entries(line.tenant, line.plane, ROOT, line.series, limit=1)).upto
-        if followed.upto > newest or self._is_stale(followed):
+        if max(followed.upto, highest) > newest or self._is_stale(followed):
             await self._aside(lambda: self.vectors.forget(line))
             followed = Followed(0, self._clock())
         self._upto[line] = followed
@@ -165,9 +165,9 @@ class Following:
             self.vectors.tidy(before)
             return gone
 
-        gone = await self._aside(tidy)
-        for line in gone if isinstance(gone, list) else []:
+        for line in await self._aside(tidy):
             self._upto.pop(line, None)
+            self._noted.pop(line, None)
         self._tidied[tenant] = monotonic()
 
     def close(self) -> None:

@@ -15,8 +15,8 @@ from recollect.domain.ranking import Asked, Candidate, Mode, Rarity, allowed, ar
 from recollect.domain.shelves import Shelf
 from recollect.ports.store import Store
 from recollect.ports.vectors import COUNTED, Line, Scope, Statistics, VectorStore
-from recollect.service.opened import slips_of
-from recollect.service.ranked import Aside, Wish, Work, ranking
+from recollect.service.opened import Aside, slips_of
+from recollect.service.ranked import Wish, Work, ranking
 
 _MORE = 50
 """So many more than are to be ranked does each arm propose, because both together decide."""

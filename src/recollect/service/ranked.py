@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -31,11 +31,10 @@ from recollect.domain.ranking import (
 )
 from recollect.domain.reasons import Plane
 from recollect.domain.shelves import Shelf
-from recollect.service.opened import OpenShelf
+from recollect.service.opened import Aside, OpenShelf
 
 _SMALL = 2_000
 """Up to so many versions are scored at once; more are scored aside."""
-Aside = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,11 @@ class MemoryVectors(VectorStore):
         with self._lock:
             return self._of(line).followed
 
+    def highest(self, line: Line) -> int:
+        """The highest number."""
+        with self._lock:
+            return max((kept.number for kept in self._of(line).versions.values()), default=0)
+
     def follow(self, line: Line, followed: Followed) -> None:
         """Note how far it was followed."""
         with self._lock:

@@ -110,6 +110,10 @@ class Driver(ABC):
         """All points that satisfy this, with what they hold under a key."""
 
     @abstractmethod
+    def highest(self, collection: str, key: str, where: Where) -> int | None:
+        """The highest whole number that any of them holds under a key; None when none holds one."""
+
+    @abstractmethod
     def settle(self, collection: str) -> None:
         """See that all that was written so far outlasts a crash."""
 

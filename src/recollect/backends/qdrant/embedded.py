@@ -138,6 +138,14 @@ class Embedded(Driver):
                 if place is None:
                     return found
 
+    def highest(self, collection: str, key: str, where: Where) -> int | None:
+        """The first of all, the highest first."""
+        order = edge.OrderBy(key, edge.Direction.Desc)
+        asked = edge.ScrollRequest(limit=1, filter=_filter(where), with_payload=[key], order_by=order)
+        with self._shard(collection) as shard:
+            page, _ = shard.scroll(asked)
+            return (page[0].payload or {}).get(key) if page else None
+
     def settle(self, collection: str) -> None:
         """Flush the shard to the disk."""
         with self._shard(collection) as shard:

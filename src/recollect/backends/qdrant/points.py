@@ -71,6 +71,11 @@ def order_of(number: int, *, removed: bool = False) -> int:
     return 2 * number + removed
 
 
+def number_of(order: int) -> int:
+    """The number of a write with this order."""
+    return order // 2
+
+
 def version_point(line: Line, number: int, point: Point) -> Stored:
     """A version."""
     attributes = stored_attributes(point.policy_attributes)

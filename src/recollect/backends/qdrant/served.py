@@ -177,6 +177,13 @@ class Served(Driver):
                 if place is None:
                     return found
 
+    def highest(self, collection: str, key: str, where: Where) -> int | None:
+        """The first of all, the highest first."""
+        order = models.OrderBy(key=key, direction=models.Direction.DESC)
+        with self._speaking() as client:
+            page, _ = client.scroll(collection, _filter(where), limit=1, order_by=order, with_payload=[key])
+            return (page[0].payload or {}).get(key) if page else None
+
     def settle(self, collection: str) -> None:
         """Nothing to do: what was acknowledged is in the log of the server."""
 

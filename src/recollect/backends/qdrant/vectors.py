@@ -20,6 +20,7 @@ from recollect.backends.qdrant.points import (
     mark_id,
     mark_point,
     model_of,
+    number_of,
     order_of,
     removed_point,
     signed,
@@ -134,6 +135,11 @@ class QdrantVectors(VectorStore):
         collection = self._existing(line)
         found = self._driver.get(collection, mark_id(line)) if collection else None
         return None if found is None else Followed(found["upto"], Instant(found["at"]))
+
+    def highest(self, line: Line) -> int:
+        """The highest number."""
+        collection = self._existing(line)
+        return number_of(self._driver.highest(collection, "order", of_line(line)) or 0) if collection else 0
 
     def lines(self, tenant: str) -> Sequence[Line]:
         """Those of a tenant, in all collections."""

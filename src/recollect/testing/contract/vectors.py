@@ -379,12 +379,16 @@ def v8_how_far_it_was_followed_is_kept_and_never_goes_back(trial: VectorTrial) -
     vectors.follow(replace(LINE, series=2), Followed(9, NOW))
     vectors.follow(LINE, Followed(6, NOW))
     assert trial.second().followed(LINE) == Followed(7, NOW)
+    assert (vectors.highest(LINE), vectors.highest(replace(LINE, series=2))) == (1, 0)
+    _write(vectors, point(2, unit(1)), number=2**40)
+    _write(vectors, removed=[3], number=2**40 + 1)
+    assert trial.second().highest(LINE) == 2**40 + 1
     later = Instant(NOW + 5)
     vectors.follow(LINE, Followed(7, later))
     again = trial.reopen()
     assert again.followed(LINE) == Followed(7, later)
     assert again.followed(replace(LINE, series=2)) == Followed(9, NOW)
-    assert _near(again) == [1]
+    assert sorted(_near(again)) == [1, 2]
 
 
 @_check
@@ -428,6 +432,7 @@ def v11_a_closed_one_refuses(trial: VectorTrial) -> None:
         lambda: _wordy(trial.vectors, {7: 1.0}),
         lambda: trial.vectors.statistics(LINE, SCOPE, []),
         lambda: trial.vectors.followed(LINE),
+        lambda: trial.vectors.highest(LINE),
         lambda: trial.vectors.follow(LINE, Followed(1, NOW)),
         lambda: trial.vectors.lines("acme"),
         lambda: trial.vectors.forget(LINE),

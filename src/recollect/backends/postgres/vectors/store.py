@@ -113,6 +113,10 @@ class PostgresVectors(VectorStore):
         """How far it was followed."""
         return self._do(lambda link: writing.followed(link, line))
 
+    def highest(self, line: Line) -> int:
+        """The highest number."""
+        return self._do(lambda link: writing.highest(link, line))
+
     def follow(self, line: Line, followed: Followed) -> None:
         """Note how far it was followed."""
         self._do(lambda link: writing.follow(link, line, followed))

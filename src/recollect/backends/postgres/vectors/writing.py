@@ -151,6 +151,12 @@ def followed(link: Link, line: Line) -> Followed | None:
     return None if found is None else Followed(int(found[0]), Instant(found[1]))
 
 
+def highest(link: Link, line: Line) -> int:
+    """The highest number that anything of a line came with."""
+    found = link.row("SELECT max(number) FROM memory_words WHERE line = $1", line_of(link, line))
+    return 0 if found is None or found[0] is None else int(found[0])
+
+
 def follow(link: Link, line: Line, noted: Followed) -> None:
     """Note how far it was followed; what was written before reaches the disk with it."""
     link.send("BEGIN")
