@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -35,9 +36,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    with postgres_database() as url:
-        yield url
+def databases() -> Iterator[Callable[[], str]]:
+    """Makes the URL of a fresh PostgreSQL database."""
+    with ExitStack() as made:
+        yield lambda: made.enter_context(postgres_database())
 
 
 HOUSES: dict[str, Callable[[Callable[[str], Any], Path], House]] = {
@@ -50,11 +52,15 @@ HOUSES: dict[str, Callable[[Callable[[str], Any], Path], House]] = {
 }
 """The doors, all over SQLite."""
 ENGINES: dict[str, Callable[[Callable[[str], Any], Path], Settings]] = {
-    "postgres": lambda given, _place: replace(SETTINGS, store=Secret(given("postgres"))),
+    "postgres": lambda given, _place: replace(SETTINGS, store=Secret(given("databases")())),
     "mongodb": lambda given, _place: replace(SETTINGS, store=Secret(mongo_database(given("mongodb")))),
+    "pgvector": lambda given, _place: replace(
+        SETTINGS, store=Secret(given("databases")()), vectors=Secret("pgvector"), vectors_exact=0
+    ),
+    "qdrant": lambda _given, place: replace(SETTINGS, vectors=Secret(f"qdrant://{place}/vectors"), vectors_exact=0),
 }
 """The other engines, behind one door."""
-SLOW = {"mongodb": 5}
+SLOW = {"mongodb": 5, "pgvector": 3, "qdrant": 3}
 """The engines on which only one scenario out of so many is played."""
 
 
