@@ -13,7 +13,7 @@ DATA   := $(or $(RECOLLECT_HOME),.recollect)
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run try test check bench soak clean lock generate format
+.PHONY: help run try test check bench soak clean lock generate table format
 
 help: ## Show these verbs
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  make %-10s %s\n", $$1, $$2}'
@@ -81,6 +81,9 @@ generate: $(READY) ## Write again what is generated: the synchronous API and the
 	@$(BIN)/python tools/generate_client.py
 	@$(BIN)/python tools/generate_access.py
 	@$(BIN)/python tools/generate_reference.py
+
+table: $(READY) $(FERRET) ## Run the contracts on every backend and write the table of what each keeps
+	@$(BIN)/python tools/generate_backends.py
 
 lock: $(READY) ## Resolve the dependencies anew into requirements/*.lock
 	@$(COMPILE) --group build -o requirements/run.lock
