@@ -343,8 +343,10 @@ def _in_postgres(url: str, settings: Settings) -> tuple[Callable[[], KeyStore], 
     except ImportError:
         raise InvalidSetting("store: PostgreSQL needs its driver; install recollect[postgres]") from None
     options = PostgresOptions(url, lock_seconds=settings.busy_seconds, group=settings.group_size)
-    keys = partial(PostgresKeyStore, replace(options, schema=f"{options.schema}_keys"))
-    return keys, partial(PostgresStore, options)
+    keys = f"{options.schema}_keys"
+    return partial(PostgresKeyStore, replace(options, schema=keys)), partial(
+        PostgresStore, replace(options, keys_schema=keys)
+    )
 
 
 def _in_mongodb(url: str, settings: Settings) -> tuple[Callable[[], KeyStore], Callable[..., Store]]:

@@ -66,13 +66,13 @@ def plant_folded_case(patch: pytest.MonkeyPatch) -> None:
 def plant_commit_on_error(patch: pytest.MonkeyPatch) -> None:
     honest = commits.apply_commit
 
-    def careless(group: Group, commit: Commit, asked: commits.Asked, **rest: Any) -> Receipt:
+    def careless(group: Group, commit: Commit, **rest: Any) -> Receipt:
         try:
-            return honest(group, commit, asked, **rest)
+            return honest(group, commit, **rest)
         except RecollectError:
             if len(commit.operations) > 1:
                 first = first_alone(commit)
-                honest(group, first, commits.Asked(group.link, first), **rest)
+                honest(group, first, **rest)
             raise
 
     patch.setattr(commits, "apply_commit", careless)
@@ -152,7 +152,7 @@ def plant_lost_moment(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         commits,
         "apply_commit",
-        lambda group, commit, asked, **rest: honest(group, happening_now(commit), asked, **rest),
+        lambda group, commit, **rest: honest(group, happening_now(commit), **rest),
     )
 
 
@@ -162,8 +162,9 @@ def plant_altered_pinned_anew(patch: pytest.MonkeyPatch) -> None:
 
 
 def plant_index_not_told(patch: pytest.MonkeyPatch) -> None:
-    assert ", index_state = $4" in writing._LABEL
-    patch.setattr(writing, "_LABEL", writing._LABEL.replace(", index_state = $4", "") + " AND $4::text IS NOT NULL")
+    told = "index_state = given.index_state"
+    assert told in writing._LABEL
+    patch.setattr(writing, "_LABEL", writing._LABEL.replace(told, "index_state = v.index_state"))
 
 
 def plant_own_stamps_only(patch: pytest.MonkeyPatch) -> None:
@@ -188,7 +189,7 @@ def plant_untold(patch: pytest.MonkeyPatch) -> None:
 
 
 def plant_put_off(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(writing, "_END", writing._END.replace("index_after = NULL", "index_after = index_after"))
+    patch.setattr(writing, "_END", writing._END.replace("index_after = NULL", "index_after = v.index_after"))
 
 
 def plant_all_dropped(patch: pytest.MonkeyPatch) -> None:

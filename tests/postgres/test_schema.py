@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -12,6 +13,7 @@ from recollect.backends.postgres import PostgresOptions
 from recollect.backends.postgres.connections import open_link
 from recollect.backends.postgres.schema import STEPS, Step, migrate
 from recollect.domain.errors import InvalidSetting, NotAStore, SchemaTooNew, StoreUnavailable
+from recollect.testing.postgres import drop_schema
 
 
 def run(options: PostgresOptions, sql: str) -> None:
@@ -58,11 +60,51 @@ def test_what_older_programs_need_goes_only_when_told_to(options: PostgresOption
     migrate(link, options.schema, steps)
     assert link.row("SELECT count(*), count(value) FROM versions") == (0, 0)
     migrate(link, options.schema, steps, finish=True)
-    assert link.rows("SELECT step, post FROM recollect_schema ORDER BY step") == [(1, True), (2, True)]
+    taken = link.rows("SELECT step, post FROM recollect_schema ORDER BY step")
+    assert taken == [(number, True) for number in range(1, len(steps) + 1)]
     with pytest.raises(psycopg.errors.UndefinedColumn):
         link.row("SELECT value FROM versions")
     migrate(link, options.schema, steps, finish=True)
     link.close()
+
+
+def made(options: PostgresOptions) -> list[tuple[str, ...]]:
+    """Every column, index and statistic of the schema."""
+    link = open_link(options)
+    try:
+        columns = link.rows(
+            "SELECT table_name::text, column_name::text, data_type::text, is_nullable::text, "
+            "coalesce(column_default, '') FROM information_schema.columns WHERE table_schema = $1",
+            options.schema,
+        )
+        indexes = link.rows("SELECT indexdef::text FROM pg_indexes WHERE schemaname = $1", options.schema)
+        statistics = link.rows(
+            "SELECT pg_get_statisticsobjdef(s.oid) FROM pg_statistic_ext s "
+            "JOIN pg_namespace n ON n.oid = s.stxnamespace WHERE n.nspname = $1",
+            options.schema,
+        )
+        told = [tuple(each.replace(f"{options.schema}.", "") for each in row) for row in columns + indexes + statistics]
+        return sorted(told)
+    finally:
+        link.close()
+
+
+@pytest.mark.parametrize("taken", range(1, len(STEPS)))
+def test_an_older_schema_becomes_what_a_fresh_one_is(options: PostgresOptions, opened: Open, taken: int) -> None:
+    link = open_link(options)
+    migrate(link, options.schema, STEPS[:taken])
+    link.close()
+    assert len(made(options)) > 50
+    older = made(options)
+    opened()
+    fresh = replace(options, schema=f"{options.schema}_fresh")
+    try:
+        link = open_link(fresh)
+        migrate(link, fresh.schema)
+        link.close()
+        assert older != made(options) == made(fresh)
+    finally:
+        drop_schema(options.url, fresh.schema)
 
 
 def test_a_step_that_fails_leaves_everything_as_it_was(options: PostgresOptions, opened: Open) -> None:
@@ -71,7 +113,7 @@ def test_a_step_that_fails_leaves_everything_as_it_was(options: PostgresOptions,
     with pytest.raises(psycopg.errors.UndefinedTable):
         migrate(link, options.schema, (*STEPS, Step("CREATE TABLE newer (n int); DROP TABLE nowhere")))
     assert link.row("SELECT to_regclass('newer')::text") == (None,)
-    assert link.rows("SELECT step FROM recollect_schema") == [(1,)]
+    assert link.rows("SELECT step FROM recollect_schema ORDER BY step") == [(n,) for n in range(1, len(STEPS) + 1)]
     link.close()
 
 

@@ -121,9 +121,10 @@ class MasterKeys(Protocol):
 class Sealer(Protocol):
     """Seals and opens fields of rows; what a store needs to know about encryption."""
 
-    def refresh(self) -> Sequence[Destruction]:
+    def refresh(self, epoch: int | None = None) -> Sequence[Destruction]:
         """Notice which keys were destroyed, by whichever process, and return what still lacks its receipt.
 
+        `epoch` is that of the key store, if the store has just read it with the right to write in hand.
         A store calls this when it has the right to write, and empties what is returned before it seals
         anything: so no value is sealed with a destroyed key, and none is emptied that was sealed with a new one.
         """

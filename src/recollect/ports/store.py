@@ -259,6 +259,13 @@ class Store(ABC):
     async def get(self, tenant: str, address: Address, *, as_of: Instant | None = None) -> Row | None:
         """The live version at an address, or the one that was live at a moment (S12, S13, S20)."""
 
+    async def get_each(self, places: Sequence[tuple[str, Address]]) -> Sequence[Row | None]:
+        """The live versions at addresses of any tenants, in their order (S12, S13).
+
+        A backend that has to ask a server asks it once for all.
+        """
+        return [await self.get(tenant, address) for tenant, address in places]
+
     @abstractmethod
     async def get_by_id(self, tenant: str, row_id: bytes) -> Row | None:
         """A version by its id (S21)."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
 
-from recollect.domain.address import DEPTH_CEILING, scope
+from recollect.domain.address import DEPTH_CEILING, Address, scope
 from recollect.domain.attributes import GIVEN, stored_attributes
 from recollect.domain.callers import Action, Caller, check_permitted
 from recollect.domain.commits import Condition
 from recollect.domain.errors import Forbidden, InvalidAttributes, InvalidInput, PolicyTrouble, RecollectError
 from recollect.domain.filters import Filter, parse_filter
+from recollect.domain.rows import Row
 from recollect.ports.policy import Decision, Narrowed, Policy
+from recollect.ports.store import Store
 
 log = logging.getLogger("recollect.policy")
 
@@ -40,6 +43,9 @@ class Policies(Protocol):
     async def in_force(self, tenant: str) -> InForce:
         """The policy of a tenant, as of now."""
 
+    async def in_force_with(self, tenant: str, address: Address, store: Store) -> tuple[InForce, Row | None]:
+        """The same, with what is at an address."""
+
 
 class Decided(Protocol):
     """Who wants to know what was decided, to be able to decide it again under another policy."""
@@ -58,6 +64,10 @@ class Always:
         """That one."""
         return InForce(self.policy)
 
+    async def in_force_with(self, tenant: str, address: Address, store: Store) -> tuple[InForce, Row | None]:
+        """That one, with what is at an address."""
+        return InForce(self.policy), await store.get(tenant, address)
+
 
 class Guard:
     """Asks scopes and roles first, then the policy. Every use-case goes through it."""
@@ -72,12 +82,24 @@ class Guard:
 
     async def begin(self, caller: Caller) -> Ruling:
         """What decides about one request from beginning to end, whatever becomes of the policy meanwhile."""
-        try:
+        with _or_trouble():
             return Ruling(caller, await self.policies.in_force(caller.tenant), self._decided)
-        except RecollectError:
-            raise
-        except Exception as problem:  # noqa: BLE001 - without a policy nothing is allowed, for whatever reason
-            raise _trouble(problem) from None
+
+    async def begin_with(self, caller: Caller, address: Address, store: Store) -> tuple[Ruling, Row | None]:
+        """What decides about reading what is at an address, and that itself, which nobody may see before it did."""
+        with _or_trouble():
+            in_force, row = await self.policies.in_force_with(caller.tenant, address, store)
+            return Ruling(caller, in_force, self._decided), row
+
+
+@contextmanager
+def _or_trouble() -> Iterator[None]:
+    try:
+        yield
+    except RecollectError:
+        raise
+    except Exception as problem:  # noqa: BLE001 - without a policy nothing is allowed, for whatever reason
+        raise _trouble(problem) from None
 
 
 class Ruling:

@@ -269,11 +269,13 @@ class Memories(Administration):
     ) -> Item | None:
         """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept."""
         address = self._address(namespace, key)
-        ruling = await self._reading("get", address.namespace.segments, key)
-        await ruling.allow(Action.READ, address.namespace.segments, key)
-        moment = None if as_of is None else read_moment(as_of)
+        place = address.namespace.segments
+        await self._justify("get", place, key)
+        ruling, row = await self._guard.begin_with(self._caller, address, self._store)
+        await ruling.allow(Action.READ, place, key)
         wanted = Archived.EXCLUDE if archived is Archived.EXCLUDE else read_archived(archived)
-        row = await self._store.get(self._tenant, address, as_of=moment)
+        if as_of is not None:
+            row = await self._store.get(self._tenant, address, as_of=read_moment(as_of))
         return None if row is None or not shows(wanted, archived=row.archived) else Item(row)
 
     async def get_by_id(self, item_id: UUID) -> Item | None:
@@ -454,7 +456,12 @@ class Memories(Administration):
         await self.close()
 
     async def _reading(self, call: str, place: Sequence[str], key: str = "") -> Ruling:
-        """What decides about a read; one that must be justified, or is, is written down before anything is shown."""
+        """What decides about a read, once it is written down where it has to be."""
+        await self._justify(call, place, key)
+        return await self._guard.begin(self._caller)
+
+    async def _justify(self, call: str, place: Sequence[str], key: str = "") -> None:
+        """A read that must be justified, or is, is written down before anything is shown."""
         justification = self._justification
         if justification is not None:
             details = {"call": call, "namespace": list(place), "key": key, "as_user_id": self._caller.user_id}
@@ -462,7 +469,6 @@ class Memories(Administration):
             await self._workings.audit.record(by, Audited.JUSTIFIED_READ, details, why)
         elif self._rules.require_justification and self._must_justify(place):
             raise Forbidden("access denied", reason="say why you read what is not yours: X-Justification")
-        return await self._guard.begin(self._caller)
 
     def _must_justify(self, place: Sequence[str]) -> bool:
         caller = self._caller

@@ -116,12 +116,24 @@ class Policies:
         known = self._known.get(tenant)
         if known is not None and known.stamp == stamp and known.generation == self._generation:
             return known.in_force
-        return await self._look(tenant, stamp)
+        own, base = await self._store.get_each(((tenant, ACTIVE), (SYSTEM_TENANT, ACTIVE)))
+        return await self._following(tenant, stamp, own, base)
 
-    async def _look(self, tenant: str, stamp: object) -> InForce:
+    async def in_force_with(self, tenant: str, address: Address, store: Store) -> tuple[InForce, Row | None]:
+        """The policy of a tenant and what is at an address, as of now: where a server is asked, with one question."""
+        stamp = store.stamp()
+        known = self._known.get(tenant)
+        if known is not None and known.stamp == stamp and known.generation == self._generation:
+            return known.in_force, await store.get(tenant, address)
+        places = ((tenant, ACTIVE), (SYSTEM_TENANT, ACTIVE), (tenant, address))
+        own, base, row = await store.get_each(places)
+        return await self._following(tenant, stamp, own, base), row
+
+    async def _following(self, tenant: str, stamp: object, own_row: Row | None, base_row: Row | None) -> InForce:
+        """What these rows put in force: what is known already, unless they changed."""
         known, generation = self._known.get(tenant), self._generation
-        own = await self._state(tenant, known.own if known else None)
-        base = None if own.number else await self._state(SYSTEM_TENANT, known.base if known else None)
+        own = await self._state_of(tenant, own_row, known.own if known else None)
+        base = None if own.number else await self._state_of(SYSTEM_TENANT, base_row, known.base if known else None)
         if known is not None and (known.own, known.base, known.generation) == (own, base, generation):
             known.stamp = stamp
             return known.in_force
@@ -133,8 +145,10 @@ class Policies:
             self._known.popitem(last=False)
         return in_force
 
-    async def _state(self, tenant: str, before: _State | None) -> _State:
-        row = await self._store.get(tenant, ACTIVE)
+    async def _state(self, tenant: str) -> _State:
+        return await self._state_of(tenant, await self._store.get(tenant, ACTIVE), None)
+
+    async def _state_of(self, tenant: str, row: Row | None, before: _State | None) -> _State:
         if row is None or row.value is None:
             return _State(0, 0, None)
         if before is not None and before.revision == row.revision:
@@ -165,12 +179,12 @@ class Policies:
         return await self._shown(_tenant(by, service=service))
 
     async def _shown(self, tenant: str) -> PolicyInForce:
-        state = await self._state(tenant, None)
+        state = await self._state(tenant)
         versions = await self._versions(tenant)
         found = next((each for each in versions if each.number == state.number), None)
         bundle = state.bundle
         if bundle is None and tenant != SYSTEM_TENANT:
-            bundle = (await self._state(SYSTEM_TENANT, None)).bundle
+            bundle = (await self._state(SYSTEM_TENANT)).bundle
         shown = bundle or self._engine.defaults()
         version = found or PolicyVersion(0, shown.digest, "service" if bundle else "built-in", "", "", None)
         packages = self._engine.packages(shown)
@@ -222,7 +236,7 @@ class Policies:
         """Put an earlier version in force again; the one before the present one, unless a number is given."""
         check_permitted(by, Action.CHANGE_POLICY)
         tenant = _tenant(by, service=service)
-        present = (await self._state(tenant, None)).number
+        present = (await self._state(tenant)).number
         versions = await self._versions(tenant)
         if number is None:
             number = next((each.number for each in versions if each.number < present), 0)
@@ -334,8 +348,8 @@ class Policies:
         return {} if row is None or row.value is None else stored_value(row.value)
 
     async def _bundle_in_force(self, tenant: str) -> Bundle | None:
-        own = await self._state(tenant, None)
-        return own.bundle if own.number else (await self._state(SYSTEM_TENANT, None)).bundle
+        own = await self._state(tenant)
+        return own.bundle if own.number else (await self._state(SYSTEM_TENANT)).bundle
 
     async def warm_up(self) -> None:
         """Have everything started that the first decision would wait for; what is wrong, that one will say."""

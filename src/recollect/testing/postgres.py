@@ -55,7 +55,8 @@ class _PostgresScene:
         self._envelopes: list[Envelope] = []
 
     def open(self) -> PostgresStore:
-        options = PostgresOptions(self.url, self.schema, connections=8)
+        keys = f"{self.schema}_keys" if self._encrypted else None
+        options = PostgresOptions(self.url, self.schema, keys, connections=8)
         store = self._make(options, clock=self.clock, ids=self._ids, sealer=self._sealer())
         self._stores.append(store)
         return store

@@ -77,9 +77,9 @@ class Envelope:
 
     # -- sealing
 
-    def refresh(self) -> Sequence[Destruction]:
+    def refresh(self, epoch: int | None = None) -> Sequence[Destruction]:
         """Notice destructions: after that, no destroyed key seals anything. Returns those without a receipt."""
-        epoch = self._keys.epoch()
+        epoch = self._keys.epoch() if epoch is None else epoch
         if epoch == self._epoch and not self._unfinished:
             return ()
         with self._lock:
@@ -267,7 +267,7 @@ class Plain:
 
     # ruff: noqa: ARG002 - it needs none of what it is given
 
-    def refresh(self) -> Sequence[Destruction]:
+    def refresh(self, epoch: int | None = None) -> Sequence[Destruction]:
         """There are no keys, so none is destroyed."""
         return ()
 

@@ -18,6 +18,7 @@ _EXACT = 1 << 53
 """Up to this, equal numbers are written as equal decimal numbers, whether whole or float."""
 _FEW = 8
 """Up to so many choices are asked for one by one, so that an index can be used."""
+_ESCAPE = "\\"
 _TIMESTAMP = "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}"
 
 
@@ -58,7 +59,19 @@ def _equal(condition: Condition, bound: Bound, column: str) -> str:
         tests = [f"{column}::jsonb @> {bound.add(each)}::text::jsonb" for each in held]
     if large:
         tests.append(_some(condition, bound, column, [_number_test(Operator.EQ, each, bound) for each in large]))
-    return f"({' OR '.join(tests)})"
+    return f"({_mentioned(condition, bound, column)}({' OR '.join(tests)}))"
+
+
+def _mentioned(condition: Condition, bound: Bound, column: str) -> str:
+    """What must hold for one of these texts to be in there, seen without reading the JSON.
+
+    A text stands in it as it is, unless there is a backslash somewhere, with which anything can be written otherwise.
+    """
+    texts = [operand for operand in condition.operands if isinstance(operand, str)]
+    if len(texts) < len(condition.operands) or len(texts) > _FEW:
+        return ""
+    sought = [*(f"{bound.add(_json(text))}::text" for text in texts), f"'{_ESCAPE}'"]
+    return f"({' OR '.join(f'strpos({column}, {each}) > 0' for each in sought)}) AND "
 
 
 def _json(value: object) -> str:

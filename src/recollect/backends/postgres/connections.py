@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 import psycopg
 from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 
+from recollect.backends.postgres import arrays
 from recollect.backends.postgres.options import PostgresOptions
 from recollect.domain.errors import (
     EngineTooOld,
@@ -104,6 +105,12 @@ class Link:
         """What a statement returns."""
         return self.send(sql, *bindings).fetchall()
 
+    def planned_rows(self, sql: str, *bindings: object) -> list[Row]:
+        """The same, planned for these very bindings."""
+        cursor = self.connection.cursor(binary=True)
+        cursor.execute(sql, bindings, prepare=False)
+        return cursor.fetchall()
+
     def row(self, sql: str, *bindings: object) -> Row | None:
         """The first row of what a statement returns."""
         return self.send(sql, *bindings).fetchone()
@@ -162,6 +169,7 @@ def open_link(options: PostgresOptions) -> Link:
         connection.prepared_max = _PREPARED
         for dumper in (Int8Dumper, Int8BinaryDumper):  # one type for all, so that statements are prepared once
             connection.adapters.register_dumper(int, dumper)
+        arrays.teach(connection)
         _check_server(connection)
         settings = {
             "search_path": options.schema,

@@ -42,6 +42,11 @@ _OF = "tenant = $1 AND subject = $2"
 _ONE_AT_A_TIME = "LOCK TABLE keys IN SHARE ROW EXCLUSIVE MODE"
 
 
+def epoch_of(schema: str) -> str:
+    """The statement that asks the key store in a schema of the same database for the number of its last destruction."""
+    return f'SELECT coalesce(max(n), 0) FROM "{schema}".destructions'
+
+
 class PostgresKeyStore(KeyStore):
     """Wrapped keys in two tables. When some are destroyed, the table is written anew without them."""
 
@@ -58,9 +63,9 @@ class PostgresKeyStore(KeyStore):
                 raise
 
     def epoch(self) -> int:
-        """How many destructions there were."""
+        """The number of the last destruction."""
         with self._asking() as link:
-            found = link.row("SELECT count(*) FROM destructions")
+            found = link.row(epoch_of(self._options.schema))
             return int(found[0]) if found else 0
 
     def newest(self, tenant: str, subject: str) -> WrappedKey | None:

@@ -18,6 +18,8 @@ class PostgresOptions:
     """`postgresql://…`, as libpq reads it; it may hold a password."""
     schema: str = "recollect"
     """The schema with our tables; nothing else may be in it."""
+    keys_schema: str | None = None
+    """The schema with the wrapped keys, if they are in the same database: whoever writes then asks both at once."""
     connections: int = 16
     """How many connections one process opens at most, beside the one that listens."""
     group: int = 512

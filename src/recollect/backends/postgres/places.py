@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from recollect.backends.postgres.arrays import TextArray
 from recollect.domain.address import Address, Namespace, subtree_bounds
 
 INDEXED = 1_000
 """How much of an encoded namespace is indexed; it is all ASCII."""
 BEGINNING = f"left(namespace, {INDEXED})"
+SHELF = "(tenant || ' ' || plane)"
+"""A plane of a tenant as one text: what only those searches ask for that are to go through it newest first."""
 
 
 class Bound:
@@ -31,6 +36,15 @@ def place_of(tenant: str, address: Address) -> tuple[str, str, str, str, str]:
     """The values for the condition on an address."""
     encoded = address.namespace.encoded
     return tenant, address.plane.value, encoded[:INDEXED], address.key, encoded
+
+
+def places_of(addresses: Sequence[Address]) -> tuple[TextArray, TextArray, TextArray]:
+    """Planes, encoded namespaces and keys, for a statement about many addresses."""
+    return (
+        TextArray([address.plane.value for address in addresses]),
+        TextArray([address.namespace.encoded for address in addresses]),
+        TextArray([address.key for address in addresses]),
+    )
 
 
 def within_sql(within: Namespace, bound: Bound, table: str = "") -> str:

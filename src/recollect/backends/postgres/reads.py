@@ -7,9 +7,21 @@ from dataclasses import replace
 from itertools import groupby, islice
 from typing import Any
 
+from recollect.backends.postgres.arrays import TextArray
 from recollect.backends.postgres.conditions import filter_sql, is_exact
 from recollect.backends.postgres.connections import Link
-from recollect.backends.postgres.places import BEGINNING, INDEXED, Bound, at, is_long, place_of, within_sql
+from recollect.backends.postgres.places import (
+    BEGINNING,
+    INDEXED,
+    SHELF,
+    Bound,
+    at,
+    is_long,
+    place_of,
+    places_of,
+    within_sql,
+)
+from recollect.backends.postgres.scopes import Scopes
 from recollect.domain.address import Address, Namespace, decode_namespace
 from recollect.domain.attributes import stored_attributes
 from recollect.domain.errors import InvalidCursor, KeyErased
@@ -44,6 +56,15 @@ _REASONS[None] = None
 _STATES = {state.value: state for state in IndexState}
 _FRESH = "(expires_at IS NULL OR expires_at > {now})"
 _GET = f"SELECT {COLUMNS} FROM versions WHERE {at()} AND ended_at IS NULL AND {_FRESH.format(now='$6')}"
+_EACH = f"""
+SELECT a.place, v.* FROM unnest($2::text[], $3::text[], $4::text[], $5::text[])
+    WITH ORDINALITY AS a (tenant, plane, space, name, place)
+CROSS JOIN LATERAL (
+    SELECT {COLUMNS} FROM versions WHERE tenant = a.tenant AND plane = a.plane
+        AND {BEGINNING} = left(a.space, {INDEXED}) AND key = a.name AND namespace = a.space
+        AND ended_at IS NULL AND {_FRESH.format(now="$1")} LIMIT 1
+) v
+"""
 _COUNT = f"""
 SELECT count(*) FROM versions WHERE tenant = $1 AND plane = $2 AND ended_at IS NULL AND {_FRESH.format(now="$3")}
 """
@@ -78,6 +99,7 @@ class Reader:
 
     def __init__(self, sealer: Sealer) -> None:
         self._open = sealer.open
+        self._scopes = Scopes()
 
     def row(self, tenant: str, stored: Sequence[Any]) -> Row:
         """The row of a stored version. One whose key was destroyed a moment ago is empty already."""
@@ -137,6 +159,15 @@ class Reader:
         found = link.rows(_GET, *place, now) if as_of is None else link.rows(_WAS, *place, as_of)
         return next(self.readable(tenant, found), None)
 
+    def get_each(self, link: Link, places: Sequence[tuple[str, Address]], now: Instant) -> list[Row | None]:
+        """The live versions at these addresses, from one and the same state."""
+        found: list[Row | None] = [None] * len(places)
+        asked = (TextArray([tenant for tenant, _ in places]), *places_of([address for _, address in places]))
+        for place, *stored in link.rows(_EACH, now, *asked):
+            row = self.row(places[place - 1][0], stored)
+            found[place - 1] = None if row.value is None else row
+        return found
+
     def get_by_id(self, link: Link, tenant: str, row_id: bytes) -> Row | None:
         """A version by its id."""
         stored = link.row(_BY_ID, tenant, row_id)
@@ -156,10 +187,11 @@ class Reader:
     def find(self, link: Link, tenant: str, query: Find, now: Instant) -> Page:
         """Live rows in a scope."""
         place = _place(query)
+        wide = self._scopes.is_wide(link, tenant, query.plane, query.within)
         if is_exact(query.filter):
-            found = _found(link, tenant, query, place, now, query.limit + 1)
+            found = _found(link, tenant, query, place, now, query.limit + 1, wide=wide)
         else:
-            matching = _matching(link, tenant, replace(query, offset=0), place, now)
+            matching = _matching(link, tenant, replace(query, offset=0), place, now, wide=wide)
             found = list(islice(matching, query.offset, query.offset + query.limit + 1))
         rows = [self.row(tenant, stored) for stored in found[: query.limit]]
         cursor = find_cursor(query.order, rows[-1]) if len(found) > query.limit else None
@@ -173,10 +205,12 @@ def _place(query: Find) -> Place | None:
     return place
 
 
-def _matching(link: Link, tenant: str, query: Find, place: Place | None, now: Instant) -> Iterator[Sequence[Any]]:
+def _matching(
+    link: Link, tenant: str, query: Find, place: Place | None, now: Instant, *, wide: bool
+) -> Iterator[Sequence[Any]]:
     """Every row that the filter matches, in order, where the engine only finds those that it may match."""
     while True:
-        found = _found(link, tenant, query, place, now, _AT_ONCE)
+        found = _found(link, tenant, query, place, now, _AT_ONCE, wide=wide)
         yield from (each for each in found if matches(query.filter, stored_attributes(each[_POLICY])))
         if len(found) < _AT_ONCE:
             return
@@ -185,15 +219,16 @@ def _matching(link: Link, tenant: str, query: Find, place: Place | None, now: In
 
 
 def _found(
-    link: Link, tenant: str, query: Find, place: Place | None, now: Instant, limit: int
+    link: Link, tenant: str, query: Find, place: Place | None, now: Instant, limit: int, *, wide: bool
 ) -> Sequence[Sequence[Any]]:
     """So many rows after a place. By key, the index gives the order, unless a namespace is too long for it."""
+    rows = link.planned_rows if wide else link.rows
     whole = place is not None and is_long(place.encoded)
-    sql, bound = _find_sql(tenant, query, place, now, limit, whole=whole)
-    found = link.rows(sql, *bound.values)
+    sql, bound = _find_sql(tenant, query, place, now, limit, whole=whole, wide=wide)
+    found = rows(sql, *bound.values)
     if query.order is Order.KEY and not whole and any(is_long(each[_NAMESPACE]) for each in found):
-        sql, bound = _find_sql(tenant, query, place, now, limit, whole=True)
-        found = link.rows(sql, *bound.values)
+        sql, bound = _find_sql(tenant, query, place, now, limit, whole=True, wide=wide)
+        found = rows(sql, *bound.values)
     return found
 
 
@@ -201,13 +236,15 @@ _SHOWN = {Archived.EXCLUDE: " AND archived = 0", Archived.INCLUDE: "", Archived.
 
 
 def _find_sql(
-    tenant: str, query: Find, place: Place | None, now: Instant, limit: int, *, whole: bool
+    tenant: str, query: Find, place: Place | None, now: Instant, limit: int, *, whole: bool, wide: bool
 ) -> tuple[str, Bound]:
     bound = Bound(tenant, query.plane.value)
     by_key = f"{'namespace' if whole else BEGINNING}, key"
     order = {Order.NEWEST: "sequence DESC", Order.OLDEST: "sequence", Order.KEY: by_key}[query.order]
     scope = f"tenant = $1 AND plane = $2 AND {within_sql(query.within, bound)}{_SHOWN[query.archived]}"
     scope += filter_sql(query.filter, bound)
+    if wide:
+        scope += f" AND {SHELF} = {bound.add(f'{tenant} {query.plane.value}')}"
     if place is not None and query.order is Order.KEY:
         begins = bound.add(place.encoded if whole else place.encoded[:INDEXED])
         scope += f" AND ({by_key}) > ({begins}, {bound.add(place.key)})"

@@ -20,15 +20,17 @@ import psycopg
 from recollect.backends.postgres import commits, entries, erasing, log, reads, upkeep
 from recollect.backends.postgres.bell import Bell
 from recollect.backends.postgres.connections import Link, Pool, is_lost, is_worth_repeating, translated, translating
+from recollect.backends.postgres.keystore import epoch_of
 from recollect.backends.postgres.options import PostgresOptions
 from recollect.backends.postgres.schema import migrate
+from recollect.backends.postgres.turns import Turns
 from recollect.backends.postgres.writer import Group, Job, Writer
 from recollect.domain.address import Address, Namespace, subject_of
 from recollect.domain.commits import Commit, Put, Receipt, checked_commit
 from recollect.domain.errors import OutcomeUnknown, StoreClosed
 from recollect.domain.events import Head
 from recollect.domain.instants import Instant
-from recollect.domain.planning import Erased, Erasure
+from recollect.domain.planning import Erased, Erasure, addresses_of
 from recollect.domain.queries import EventPage, EventQuery, Find, NamespaceQuery, Page
 from recollect.domain.reasons import Plane
 from recollect.domain.retention import Pass, Retention, Swept
@@ -80,12 +82,14 @@ class PostgresStore(Store):
             raise
         self._bell = Bell(options, self._signal.notify)
         self._threads = ThreadPoolExecutor(options.connections, thread_name_prefix="recollect-postgres")
+        self._turns = Turns(self._threads, self._read_each)
         self._slow = ThreadPoolExecutor(2, thread_name_prefix="recollect-slow")
         self._writer = Writer(
             self._pool,
             self._sealer,
             self._threads,
             most=options.group,
+            epoch=None if options.keys_schema is None else epoch_of(options.keys_schema),
             on_commit=self._committed,
             on_destruction=self._empty_destroyed,
         )
@@ -97,13 +101,11 @@ class PostgresStore(Store):
         checked_commit(commit)
         subjects = {(commit.tenant, subject_of(op.address.namespace)) for op in commit.operations if type(op) is Put}
 
-        def work(group: Group, asked: commits.Asked) -> Receipt:
-            now = self._clock()
-            return commits.apply_commit(group, commit, asked, now=now, ids=self._ids, sealer=self._sealer)
+        def work(group: Group) -> Receipt:
+            return commits.apply_commit(group, commit, now=self._clock(), ids=self._ids, sealer=self._sealer)
 
-        receipt: Receipt = await self._submit(
-            commit.tenant, Job(work, lambda link: commits.Asked(link, commit), subjects)
-        )
+        lookup = None if commit.idempotency is None else commit.idempotency.lookup
+        receipt: Receipt = await self._submit(commit.tenant, Job(work, addresses_of(commit), lookup, subjects))
         return receipt
 
     async def erase(self, erasure: Erasure) -> Erased:
@@ -124,7 +126,19 @@ class PostgresStore(Store):
 
     async def get(self, tenant: str, address: Address, *, as_of: Instant | None = None) -> Row | None:
         """The live version at an address, or the one that was live at a moment."""
+        if as_of is None and not self.direct:
+            return (await self.get_each(((tenant, address),)))[0]
         return await self._read(self._reader.get, tenant, address, self._clock(), as_of)
+
+    async def get_each(self, places: Sequence[tuple[str, Address]]) -> list[Row | None]:
+        """The live versions at addresses of any tenants, asked for as one question."""
+        if self._closed:
+            raise StoreClosed("the store was closed")
+        return self._read_each(places) if self.direct else await self._turns.ask(places)
+
+    def _read_each(self, places: Sequence[tuple[str, Address]]) -> list[Row | None]:
+        now = self._clock()
+        return self._pool.ask(lambda link: self._reader.get_each(link, places, now))
 
     async def get_by_id(self, tenant: str, row_id: bytes) -> Row | None:
         """A version by its id."""
@@ -301,13 +315,12 @@ class PostgresStore(Store):
     # -- inner
 
     async def _write(self, tenant: str, work: Callable[[Group], Any]) -> Any:
-        return await self._submit(tenant, Job(lambda group, _: work(group.alone())))
+        return await self._submit(tenant, Job(lambda group: group.alone(work)))
 
     async def _submit(self, tenant: str, job: Job) -> Any:
         if self._closed:
             raise StoreClosed("the store was closed")
-        self._writer.submit(tenant, job, here=self.direct)
-        return job.done.result() if self.direct else await asyncio.wrap_future(job.done)
+        return self._writer.carry_out(tenant, job) if self.direct else await self._writer.submit(tenant, job)
 
     async def _read(
         self, ask: Callable[..., Result], *arguments: Any, threads: ThreadPoolExecutor | None = None
@@ -357,10 +370,10 @@ class _OneAtATime:
         self._lock = threading.Lock()
         self.open = sealer.open
 
-    def refresh(self) -> Sequence[Destruction]:
+    def refresh(self, epoch: int | None = None) -> Sequence[Destruction]:
         """Notice which keys were destroyed."""
         with self._lock:
-            return self._sealer.refresh()
+            return self._sealer.refresh(epoch)
 
     def prepare(self, subjects: Iterable[tuple[str, str]]) -> None:
         """Make sure that these have usable keys."""

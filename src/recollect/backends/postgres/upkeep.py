@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.backends.postgres.commits import Asked, apply_commit
+from recollect.backends.postgres.commits import apply_commit
 from recollect.backends.postgres.connections import Link
 from recollect.backends.postgres.places import BEGINNING
 from recollect.backends.postgres.writer import Group
@@ -69,7 +69,7 @@ def sweep(
         addresses = [Address(Plane(plane), decode_namespace(encoded), key) for plane, encoded, key in due[:limit]]
         if addresses:
             commit = expire_commit(tenant, addresses)
-            apply_commit(group, commit, Asked(link, commit), now=now, ids=ids, sealer=sealer)
+            apply_commit(group, commit, now=now, ids=ids, sealer=sealer)
         return Swept(len(addresses), len(due) > limit)
     if step is Pass.TRIM:
         return _trim(group, retention, limit, now)

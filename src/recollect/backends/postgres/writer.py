@@ -7,22 +7,28 @@ for all who come meanwhile.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future
-from typing import Any
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import psycopg
 
 from recollect.backends.postgres.connections import Link, Pool, is_lost, is_worth_repeating, translated
-from recollect.backends.postgres.writing import write_plans
+from recollect.backends.postgres.known import Known
+from recollect.backends.postgres.writing import Deferred
 from recollect.domain.address import Address
+from recollect.domain.commits import Idempotency
 from recollect.domain.errors import OutcomeUnknown, RecollectError, StoreClosed
 from recollect.domain.events import Head
+from recollect.domain.instants import Instant
 from recollect.domain.planning import Plan
 from recollect.ports.keys import Destruction, Sealer
 
+Result = TypeVar("Result")
 _LOCK = "SELECT sequence, hash, trimmed, trimmed_hash, change FROM tenants WHERE tenant = $1 FOR UPDATE"
 _MAKE = "INSERT INTO tenants (tenant) VALUES ($1) ON CONFLICT (tenant) DO NOTHING"
 _MOVE = "UPDATE tenants SET sequence = $2, hash = $3, trimmed = $4, trimmed_hash = $5, change = $6 WHERE tenant = $1"
@@ -32,67 +38,77 @@ _ATTEMPTS = 4
 class Group:
     """One transaction under way that holds the lock of its tenant: its connection, and where the log ends.
 
-    What jobs decide is written later, together; what they ask is asked before, together. So a job whose keys
-    another has changed meanwhile must have that written first, and ask again.
+    What its jobs need to know is asked before they are carried out, together; what they decide is written later,
+    together. What must see the work of others before it has that written first.
     """
 
     def __init__(self, link: Link, tenant: str) -> None:
         self.link = link
         self.tenant = tenant
         self.head = Head()
+        self.known = Known(link, tenant)
         self._change = 0
         self._moved = False
-        self._plans: list[Plan] = []
-        self._outdated: set[object] = set()
-        self._all_outdated = False
+        self._deferred: Deferred | None = None
 
-    def begin(self, jobs: Sequence[Job]) -> list[Any]:
-        """Lock the tenant, and send what the jobs ask along with it."""
+    def begin(self, jobs: Sequence[Job], epoch: str | None) -> int | None:
+        """Lock the tenant, and send what the jobs ask along with it; return what is asked of the keys, if it is."""
         self.link.send("BEGIN")
         locked = self.link.send(_LOCK, self.tenant)
-        sent = [job.send(self.link) for job in jobs]
+        self._ask(jobs)
+        asked = None if epoch is None else self.link.send(epoch)
         found = locked.fetchone()
         if found is None:  # nobody has written for this tenant before
             self.link.send(_MAKE, self.tenant)
             found = self.link.row(_LOCK, self.tenant)
-            sent = [job.send(self.link) for job in jobs]
+            self.known.forget()
+            self._ask(jobs)
+            asked = None if epoch is None else self.link.send(epoch)
         if found is None:
             raise AssertionError("unreachable: the row was made, and rows of tenants are never deleted")
         *head, self._change = found
         self.head = Head(*head)
-        return sent
+        answer = None if asked is None else asked.fetchone()
+        return None if answer is None else int(answer[0])
+
+    def _ask(self, jobs: Sequence[Job]) -> None:
+        self.known.ask((address for job in jobs for address in job.addresses), (job.lookup for job in jobs))
 
     def defer(self, plan: Plan) -> None:
         """Write this in the end, or when somebody has to see it."""
-        self._plans.append(plan)
+        self._deferring().add(plan)
+        self.known.learn(plan)
         self.move(plan.head)
+
+    def keep(self, request: Idempotency, receipt: bytes, now: Instant) -> None:
+        """Have it remembered that a request was carried out."""
+        self._deferring().keep((request.lookup, request.fingerprint, receipt, now))
+        self.known.learn_request(request.lookup, (request.fingerprint, receipt))
+
+    def _deferring(self) -> Deferred:
+        if self._deferred is None:
+            self._deferred = Deferred(self.tenant)
+        return self._deferred
 
     def flush(self) -> None:
         """Write what was deferred."""
-        plans, self._plans = self._plans, []
-        if plans:
-            write_plans(self.link, self.tenant, plans)
+        deferred, self._deferred = self._deferred, None
+        if deferred is not None:
+            deferred.write(self.link)
 
     def flushed(self) -> Link:
         """The connection, for a question that must see what the work before it has done."""
         self.flush()
         return self.link
 
-    def alone(self) -> Group:
-        """This group, for work that may change anything: nothing is deferred, and nothing asked before holds after."""
+    def alone(self, work: Callable[[Group], Result]) -> Result:
+        """Do work that may change anything: nothing is deferred before it, and nothing that is known holds after it."""
         self.flush()
-        self._all_outdated = True
-        return self
-
-    def outdate(self, addresses: Iterable[Address], lookup: bytes | None) -> None:
-        """What was asked about these keys, and this request, no longer holds."""
-        self._outdated.update(addresses)
-        self._outdated.add(lookup)
-
-    def has_outdated(self, addresses: Iterable[Address], lookup: bytes | None) -> bool:
-        """True when what was asked about some of these keys, or this request, no longer holds."""
-        known = self._outdated
-        return self._all_outdated or (lookup is not None and lookup in known) or not known.isdisjoint(addresses)
+        self.known.forget()
+        try:
+            return work(self)
+        finally:
+            self.known.forget()
 
     def move(self, head: Head) -> None:
         """The tenant's log now ends, or begins, elsewhere."""
@@ -115,32 +131,34 @@ class Group:
 
 
 class Job:
-    """A piece of work within a transaction: what it asks first, what it does, and whose keys it needs.
+    """A piece of work within a transaction: what it does, which keys it asks about, and whose keys it seals with.
 
     It decides first: when it raises an error of ours, it has written nothing.
     """
 
-    __slots__ = ("done", "error", "result", "send", "subjects", "work")
+    __slots__ = ("addresses", "error", "future", "lookup", "loop", "result", "subjects", "work")
 
     def __init__(
         self,
-        work: Callable[[Group, Any], Any],
-        send: Callable[[Link], Any] = lambda _: None,
+        work: Callable[[Group], Any],
+        addresses: Sequence[Address] = (),
+        lookup: bytes | None = None,
         subjects: Iterable[tuple[str, str]] = (),
     ) -> None:
-        self.work, self.send, self.subjects = work, send, subjects
-        self.done: Future[Any] = Future()
+        self.work, self.addresses, self.lookup, self.subjects = work, addresses, lookup, subjects
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.future: asyncio.Future[Any] | Future[Any]
         self.result: Any = None
         self.error: BaseException | None = None
 
     def settle(self) -> None:
         """Tell the outcome, unless whoever asked has stopped waiting."""
-        if not self.done.set_running_or_notify_cancel():
+        if self.future.cancelled() or self.future.done():
             return
         if self.error is not None:
-            self.done.set_exception(self.error)
+            self.future.set_exception(self.error)
         else:
-            self.done.set_result(self.result)
+            self.future.set_result(self.result)
 
 
 class _CommitLost(Exception):
@@ -157,6 +175,7 @@ class Writer:
         threads: Executor,
         *,
         most: int,
+        epoch: str | None,
         on_commit: Callable[[], None],
         on_destruction: Callable[[Group, Destruction], object],
     ) -> None:
@@ -164,25 +183,40 @@ class Writer:
         self._sealer = sealer
         self._threads = threads
         self._most = most
+        self._epoch = epoch
         self._on_commit = on_commit
         self._on_destruction = on_destruction
         self._lock = threading.Lock()
         self._waiting: dict[str, deque[Job]] = {}
+        self._led: set[str] = set()
         self._idle = threading.Condition(self._lock)
         self._closed = False
 
-    def submit(self, tenant: str, job: Job, *, here: bool) -> None:
-        """Carry this out: on this very thread if `here`, or else on another one."""
+    def carry_out(self, tenant: str, job: Job) -> Any:
+        """Carry this out, on this very thread or on that of whoever writes for the tenant already."""
+        job.future = Future()
+        if self._is_first(tenant, job) and not self._lead_once(tenant):
+            self._threads.submit(self._lead, tenant)
+        return job.future.result()
+
+    async def submit(self, tenant: str, job: Job) -> Any:
+        """Have this carried out on another thread, together with whatever else comes in this turn of the loop."""
+        loop = job.loop = asyncio.get_running_loop()
+        job.future = loop.create_future()
+        if self._is_first(tenant, job):
+            loop.call_soon(self._threads.submit, self._lead, tenant)
+        return await job.future
+
+    def _is_first(self, tenant: str, job: Job) -> bool:
         with self._lock:
             if self._closed:
                 raise StoreClosed("the store was closed")
-            waiting = self._waiting.get(tenant)
-            if waiting is not None:
-                waiting.append(job)
-                return
-            self._waiting[tenant] = deque([job])
-        if not here or not self._lead_once(tenant):
-            self._threads.submit(self._lead, tenant)
+            waiting = self._waiting.setdefault(tenant, deque())
+            waiting.append(job)
+            if tenant in self._led:
+                return False
+            self._led.add(tenant)
+            return True
 
     def close(self) -> None:
         """Take nothing on any more, and wait for what was submitted."""
@@ -201,12 +235,12 @@ class Writer:
             waiting = self._waiting[tenant]
             jobs = [waiting.popleft() for _ in range(min(len(waiting), self._most))]
         self._carry_out(tenant, jobs)
-        for job in jobs:
-            job.settle()
+        _settle(jobs)
         with self._idle:
             if self._waiting[tenant]:
                 return False
             del self._waiting[tenant]
+            self._led.discard(tenant)
             self._idle.notify_all()
             return True
 
@@ -243,16 +277,16 @@ class Writer:
         ending = False
         try:
             with link.pipeline():
-                asked = group.begin(jobs)
-                # Only now, with the lock held, is what the key store says certain to hold until the commit.
-                for destruction in self._sealer.refresh():
+                # Only with the lock held is what the key store says certain to hold until the commit.
+                epoch = group.begin(jobs, self._epoch)
+                for destruction in self._sealer.refresh(epoch):
                     if destruction.tenant == tenant:
-                        self._on_destruction(group.alone(), destruction)
+                        self._empty(group, destruction)
                 self._sealer.prepare(subject for job in jobs for subject in job.subjects)
-                for job, answers in zip(jobs, asked, strict=True):
+                for job in jobs:
                     try:
                         job.error = None
-                        job.result = job.work(group, answers)
+                        job.result = job.work(group)
                     except RecollectError as refusal:
                         job.error = refusal
                 ending = True
@@ -261,6 +295,27 @@ class Writer:
             if ending and is_lost(problem):
                 raise _CommitLost from problem
             raise
+
+    def _empty(self, group: Group, destruction: Destruction) -> None:
+        group.alone(lambda alone: self._on_destruction(alone, destruction))
+
+
+def _settle(jobs: Sequence[Job]) -> None:
+    """Tell all of them, and wake every event loop once."""
+    loops: dict[asyncio.AbstractEventLoop, list[Job]] = {}
+    for job in jobs:
+        if job.loop is None:
+            job.settle()
+        else:
+            loops.setdefault(job.loop, []).append(job)
+    for loop, mine in loops.items():
+        with suppress(RuntimeError):  # the loop is gone, and with it whoever waited
+            loop.call_soon_threadsafe(_settle_all, mine)
+
+
+def _settle_all(jobs: Sequence[Job]) -> None:
+    for job in jobs:
+        job.settle()
 
 
 def _spoken(problem: BaseException) -> BaseException:
