@@ -18,7 +18,8 @@ from recollect.testing.contract.scenes import TENANT, at, put
 def plan(options: PostgresOptions, sql: str, *bindings: object) -> str:
     with psycopg.connect(options.url, cursor_factory=psycopg.RawCursor) as connection:
         connection.execute(f"SET search_path = {options.schema}")
-        connection.execute("SET enable_seqscan = off")  # a small table is read whole, whatever indexes there are
+        for way in ("seqscan", "bitmapscan"):
+            connection.execute(f"SET enable_{way} = off")
         return "\n".join(line for (line,) in connection.execute(f"EXPLAIN {sql}", bindings).fetchall())
 
 

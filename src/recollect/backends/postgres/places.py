@@ -10,8 +10,8 @@ from recollect.domain.address import Address, Namespace, subtree_bounds
 INDEXED = 1_000
 """How much of an encoded namespace is indexed; it is all ASCII."""
 BEGINNING = f"left(namespace, {INDEXED})"
-SHELF = "(tenant || ' ' || plane)"
-"""A plane of a tenant as one text: what only those searches ask for that are to go through it newest first."""
+SHELF = "(CASE WHEN ended_at IS NULL THEN tenant || ' ' || plane END)"
+"""Where a live version belongs, as one text: what only those searches ask for that are to go by the newest first."""
 
 
 class Bound:

@@ -6,8 +6,8 @@ after a number misses nothing. What the search index dropped leaves an entry wit
 entries in memory hear of it.
 
 The statistics tell the planner how many rows a scope and a filter leave, which it does not find out by itself. An index
-that could also serve for finding a single key would be taken for that before there are any; so the one that gives the
-newest first is by an expression that nobody else uses.
+of live versions alone would be taken for finding a single key before there are any, however many it has to go through;
+so the one that gives the newest first is of all, by an expression that nobody else uses.
 
 An entry of an index has a most of about 2,700 bytes, and an encoded namespace may be longer. So namespaces are
 indexed by their beginning; what lies beyond it only counts, hashed, where something must be unique.
@@ -144,7 +144,7 @@ CREATE INDEX entries_scope ON entries (tenant, series, plane, {BEGINNING}, seque
 """
 
 _NEWEST_FIRST = f"""
-CREATE INDEX versions_newest ON versions ({SHELF}, sequence) WHERE ended_at IS NULL;
+CREATE INDEX versions_newest ON versions ({SHELF}, sequence);
 CREATE STATISTICS versions_shelves ON {SHELF} FROM versions;
 CREATE STATISTICS versions_places ON ({BEGINNING}) FROM versions;
 CREATE STATISTICS versions_labels ON ((policy_attributes::jsonb)) FROM versions;
