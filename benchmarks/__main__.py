@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: compare, grow, go over HTTP, weigh the policy, search, and leave tables, JSON and charts."""
+"""`python -m benchmarks`: compare, grow, go over HTTP, weigh the policy, search, use a server; leave tables, JSON."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from time import monotonic
 
 from benchmarks import policy, running
 from benchmarks.chart import chart
+from benchmarks.engines import report as engines_report
+from benchmarks.engines import running as engines
 from benchmarks.growth import measure_growth
 from benchmarks.http import report as http_report
 from benchmarks.http import running as http_running
@@ -32,6 +34,8 @@ def main(arguments: Sequence[str] | None = None, counts: Counts | None = None) -
         chosen = replace(chosen, rounds=asked.rounds)
     if asked.growth is not None:
         chosen = replace(chosen, growth=asked.growth)
+    if asked.engine_growth is not None:
+        chosen = replace(chosen, engine_growth=asked.engine_growth)
     if asked.memories is not None or asked.full:
         chosen = replace(chosen, searched=searching.STEPS[-1] if asked.memories is None else asked.memories)
     began = monotonic()
@@ -50,6 +54,8 @@ def main(arguments: Sequence[str] | None = None, counts: Counts | None = None) -
             _policy(chosen, machine, folder, asked.results, tell)
         if asked.only == "search" or (asked.only is None and chosen.searched):
             _search(chosen, machine, folder, asked.results, tell)
+        if asked.only == "engines" or (asked.only is None and chosen.engines):
+            _engines(chosen, machine, folder, asked.results, tell)
     tell(f"written to {asked.results}")
     return 0
 
@@ -82,12 +88,20 @@ def _search(counts: Counts, machine: Mapping[str, object], folder: Path, results
     write(results / "search.json", searching_report.as_json(found))
 
 
+def _engines(counts: Counts, machine: Mapping[str, object], folder: Path, results: Path, tell: running.Tell) -> None:
+    found = engines.measured(counts, machine, folder, tell)
+    if found is not None:
+        print(engines_report.table(found))
+        write(results / "engines.json", engines_report.as_json(found))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small counts, and growth to 100,000 items")
-    parser.add_argument("--only", choices=("store", "http", "policy", "search"), help="one part of the run")
+    parser.add_argument("--only", choices=("store", "http", "policy", "search", "engines"), help="one part of the run")
     parser.add_argument("--rounds", type=int, help="how often every subject has its turn")
     parser.add_argument("--growth", type=int, metavar="N", help="grow to N items (0: leave it out)")
+    parser.add_argument("--engine-growth", type=int, metavar="N", help="grow a database to N items (0: leave it out)")
     parser.add_argument("--full", action="store_true", help="search by query among up to 1,000,000 memories")
     parser.add_argument("--memories", type=int, metavar="N", help="search by query among up to N (0: leave it out)")
     parser.add_argument("--dir", type=Path, help="where the stores are made; their file system is what is measured")

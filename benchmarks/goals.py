@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -41,6 +41,22 @@ GOALS = (
 )
 GROWTH_GOALS = tuple(Goal(name, "growth", 1.5, at_most=True) for name in ("get_p50", "get_mean", "put_p50", "put_mean"))
 
+POSTGRES = "PostgresStore"
+ENGINE_GOALS = (
+    Goal("get", POSTGRES, 1.5),
+    Goal("put", POSTGRES, 1.0),
+    Goal("put_awaited", POSTGRES, 1.0),
+    Goal("search", POSTGRES, 3.0),
+    Goal("put_crowd", POSTGRES, 2.0),
+    Goal("mixed", POSTGRES, 2.0),
+)
+PROCESS_GOALS = tuple(Goal(row, "one process", 1.6) for row in ("get_16", "put_16", "mixed_16"))
+ENGINE_GROWTH_GOALS = (
+    Goal("engine_get_p50", "growth", 1.5, at_most=True),
+    Goal("engine_put_p50", "growth", 1.5, at_most=True),
+    Goal("engine_search_p50", "growth", 2.0, at_most=True),
+)
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -55,7 +71,9 @@ class Verdict:
         return self.goal.met(self.ratio)
 
 
-def verdicts(ratios: Mapping[tuple[str, str], float], growth: Mapping[str, float]) -> list[Verdict]:
+def verdicts(
+    ratios: Mapping[tuple[str, str], float], growth: Mapping[str, float], goals: Sequence[Goal] = GOALS
+) -> list[Verdict]:
     """Each goal for which this run has a figure."""
-    compared = [Verdict(goal, ratios[goal.row, goal.against]) for goal in GOALS if (goal.row, goal.against) in ratios]
+    compared = [Verdict(goal, ratios[goal.row, goal.against]) for goal in goals if (goal.row, goal.against) in ratios]
     return compared + [Verdict(goal, growth[goal.row]) for goal in GROWTH_GOALS if goal.row in growth]

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from benchmarks.goals import Verdict, verdicts
+from benchmarks.goals import GOALS, Goal, Verdict, verdicts
 from benchmarks.growth import Grown, ratios
 from benchmarks.rows import ROWS
 from benchmarks.running import Series
@@ -76,6 +76,7 @@ def report(
     subjects: Sequence[Subject],
     series: Series,
     growth: Sequence[Grown],
+    goals: Sequence[Goal] = GOALS,
 ) -> Report:
     """Everything that follows from the samples."""
     figures, slower = _figures(series)
@@ -88,7 +89,7 @@ def report(
         if name != Ours.name and figure.form:
             against[row, f"{name}, {figure.form}"] = figures[row, Ours.name].per_second / figure.per_second
     grown = ratios(growth) if growth else {}
-    return Report(machine, counts, subjects, figures, slower, against, growth, grown, verdicts(against, grown))
+    return Report(machine, counts, subjects, figures, slower, against, growth, grown, verdicts(against, grown, goals))
 
 
 def _figures(series: Series) -> tuple[dict[tuple[str, str], Figure], dict[tuple[str, str], Figure]]:
@@ -115,11 +116,22 @@ def _figures(series: Series) -> tuple[dict[tuple[str, str], Figure], dict[tuple[
 def table(found: Report) -> str:
     """The report as text."""
     return "\n".join(
-        [*_throughputs(found), "", *_ratios(found), "", *_growth(found), "", *_goals(found), "", *_notes()]
+        [
+            *throughput_lines(found),
+            "",
+            *ratio_lines(found),
+            "",
+            *_growth(found),
+            "",
+            *goal_lines(found.verdicts),
+            "",
+            *_notes(),
+        ]
     )
 
 
-def _throughputs(found: Report) -> Iterator[str]:
+def throughput_lines(found: Report) -> Iterator[str]:
+    """What every subject did in every row."""
     yield "Operations per second (p50 / p99 of one call in µs)"
     yield from (f"  {subject.name:<23} {subject.durability}" for subject in found.subjects)
     for row in ROWS:
@@ -138,7 +150,8 @@ def _line(figure: Figure) -> str:
     return f"{figure.per_second:>12,.0f}/s   {figure.p50_us:>10,.1f} / {figure.p99_us:>10,.1f}   {figure.form}"
 
 
-def _ratios(found: Report) -> Iterator[str]:
+def ratio_lines(found: Report) -> Iterator[str]:
+    """How we compare, row by row."""
     others = [subject.name for subject in found.subjects if subject.name != Ours.name]
     goals = {verdict.goal.row: verdict for verdict in found.verdicts}
     yield f"recollect is so many times as fast as{'':<3}" + "".join(f"{name:>24}" for name in others) + "   goal"
@@ -167,10 +180,11 @@ def _growth(found: Report) -> Iterator[str]:
     yield "       ratio " + " ".join(f"{ratio:>11.2f}×" for ratio in found.growth_ratios.values())
 
 
-def _goals(found: Report) -> Iterator[str]:
-    met = sum(verdict.met for verdict in found.verdicts)
-    yield f"Goals: {met} of {len(found.verdicts)} met"
-    for verdict in found.verdicts:
+def goal_lines(reached: Sequence[Verdict]) -> Iterator[str]:
+    """What was to be reached, and whether it was."""
+    met = sum(verdict.met for verdict in reached)
+    yield f"Goals: {met} of {len(reached)} met"
+    for verdict in reached:
         yield (
             f"  {'met   ' if verdict.met else 'MISSED'} {verdict.goal.row:<18} against {verdict.goal.against:<23} "
             f"{verdict.ratio:>6.2f}×   goal {verdict.goal.text()}"
@@ -184,7 +198,21 @@ def _notes() -> Iterator[str]:
 
 def as_json(found: Report) -> str:
     """The report for programs."""
-    rows = {
+    said = {
+        "machine": found.machine,
+        "counts": asdict(found.counts),
+        "durability": {subject.name: subject.durability for subject in found.subjects},
+        "rows": rows_as_json(found),
+        "growth": {"sizes": [asdict(grown) for grown in found.growth], "ratios": found.growth_ratios},
+        "goals": [{**asdict(verdict.goal), "ratio": verdict.ratio, "met": verdict.met} for verdict in found.verdicts],
+        "notes": NOTES,
+    }
+    return json.dumps(said, indent=2, ensure_ascii=False) + "\n"
+
+
+def rows_as_json(found: Report) -> dict[str, object]:
+    """The figures of every row."""
+    return {
         row.name: {
             "title": row.title,
             "subjects": {
@@ -199,16 +227,6 @@ def as_json(found: Report) -> str:
         }
         for row in ROWS
     }
-    said = {
-        "machine": found.machine,
-        "counts": asdict(found.counts),
-        "durability": {subject.name: subject.durability for subject in found.subjects},
-        "rows": rows,
-        "growth": {"sizes": [asdict(grown) for grown in found.growth], "ratios": found.growth_ratios},
-        "goals": [{**asdict(verdict.goal), "ratio": verdict.ratio, "met": verdict.met} for verdict in found.verdicts],
-        "notes": NOTES,
-    }
-    return json.dumps(said, indent=2, ensure_ascii=False) + "\n"
 
 
 def _plain(figure: Figure | None) -> dict[str, object] | None:

@@ -33,18 +33,38 @@ def all_subjects(counts: Counts, folder: Path) -> list[Subject]:
 def compare(counts: Counts, folder: Path, tell: Tell) -> tuple[Series, list[Subject]]:
     """Time every row on every subject, round by round."""
     subjects = all_subjects(counts, folder)
+    return compared(subjects, counts, folder, tell), subjects
+
+
+def compared(
+    subjects: Sequence[Subject],
+    counts: Counts,
+    folder: Path,
+    tell: Tell,
+    *,
+    filled: Callable[[], None] = lambda: None,
+    ended: Callable[[], None] = lambda: None,
+) -> Series:
+    """The same for these subjects; `filled` is called when a round has filled them, and `ended` when it is over."""
     series: Series = defaultdict(list)
     with asyncio.Runner() as runner:
         for number in range(counts.rounds):
             order = subjects if number % 2 == 0 else subjects[::-1]
-            _round(order, material(counts, number), _made(folder / f"round-{number}"), runner, series, tell)
+            _round(order, material(counts, number), _made(folder / f"round-{number}"), runner, series, tell, filled)
+            ended()
             shutil.rmtree(folder / f"round-{number}")
             tell(f"round {number + 1} of {counts.rounds} done")
-    return dict(series), subjects
+    return dict(series)
 
 
 def _round(
-    subjects: Sequence[Subject], work: Material, folder: Path, runner: asyncio.Runner, series: Series, tell: Tell
+    subjects: Sequence[Subject],
+    work: Material,
+    folder: Path,
+    runner: asyncio.Runner,
+    series: Series,
+    tell: Tell,
+    filled: Callable[[], None],
 ) -> None:
     opened = [_open(subject, folder, work, runner) for subject in subjects]
     try:
@@ -55,6 +75,7 @@ def _round(
                     for form, sample in row.run(each, work, runner).items():
                         series[row.name, each.subject.name, form].append(sample)
             if row.name == "batch_put":
+                filled()
                 _check_agreement([each for each in opened if each.subject.name != Floor.name], work)
     finally:
         for each in opened:

@@ -48,6 +48,10 @@ class Counts:
     grown_reads: int = 5_000
     searched: int = 100_000
     """How many memories searches by query go up to."""
+    engines: bool = True
+    """Whether database servers are measured."""
+    engine_growth: int = 1_000_000
+    """How many items a database grows to; 0 leaves that out."""
 
     @property
     def namespaces(self) -> int:
@@ -67,6 +71,7 @@ QUICK = Counts(
     mixed=480,
     growth=100_000,
     searched=10_000,
+    engine_growth=20_000,
 )
 
 

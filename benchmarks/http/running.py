@@ -32,7 +32,7 @@ def compare(counts: Counts, folder: Path, tell: Tell) -> Series:
     """Fill our server, check its answers, and time every row on it and on the constant, round by round."""
     stored = memos(0, counts.items, counts.namespaces)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, _ours(folder / "ours") as server:
-        keys = _filled(server, stored)
+        keys = filled(server, stored)
         tell("server filled")
         recorded = check_ours(server.port, stored, keys, server.token)
         with running_constant(recorded, folder) as port:
@@ -94,7 +94,8 @@ def _ours(folder: Path) -> Iterator[Server]:
         yield server
 
 
-def _filled(server: Server, stored: Sequence[Memo]) -> Keys:
+def filled(server: Server, stored: Sequence[Memo]) -> Keys:
+    """Put all of these through the service, and give every user a key."""
     for at in range(0, len(stored), _FILL):
         reply = answer_to(server.port, batch(stored[at : at + _FILL], server.token))
         if reply.status != 200:

@@ -30,6 +30,7 @@ TINY = Counts(
     grown_writes=20,
     grown_reads=40,
     searched=0,
+    engines=False,
 )
 
 

@@ -14,6 +14,7 @@ import psycopg
 
 POSTGRES_URL = "RECOLLECT_TEST_POSTGRES_URL"
 _CONF = "\nfsync = off\nmax_connections = 300\nshared_buffers = '128MB'\n"
+_DURABLE_CONF = "\nmax_connections = 300\nshared_buffers = '1GB'\nmax_wal_size = '8GB'\n"
 
 
 class EngineMissing(Exception):
@@ -23,8 +24,16 @@ class EngineMissing(Exception):
 @lru_cache(maxsize=1)
 def postgres_url() -> str:
     """Where a PostgreSQL for tests is; one is started, once per process, unless the environment names one."""
-    given = os.environ.get(POSTGRES_URL)
-    url = given or _started()
+    return _reached(os.environ.get(POSTGRES_URL) or _started(_CONF))
+
+
+@lru_cache(maxsize=1)
+def durable_postgres_url() -> str:
+    """The same, but one that waits for its disk as it would in earnest, for measuring."""
+    return _reached(os.environ.get(POSTGRES_URL) or _started(_DURABLE_CONF))
+
+
+def _reached(url: str) -> str:
     try:
         psycopg.connect(url, connect_timeout=10).close()
     except psycopg.Error as problem:
@@ -32,7 +41,7 @@ def postgres_url() -> str:
     return url
 
 
-def _started() -> str:
+def _started(settings: str) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it says where it puts its socket
@@ -44,7 +53,7 @@ def _started() -> str:
             server = get_server(folder / "data", cleanup_mode="delete", start=False)
             server.ensure_pgdata_inited()
             with (folder / "data" / "postgresql.conf").open("a") as conf:
-                conf.write(_CONF)
+                conf.write(settings)
             server.start()
             return str(server.get_uri())
     except Exception as problem:
