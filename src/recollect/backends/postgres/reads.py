@@ -243,7 +243,7 @@ def _find_sql(
     order = {Order.NEWEST: "sequence DESC", Order.OLDEST: "sequence", Order.KEY: by_key}[query.order]
     scope = f"tenant = $1 AND plane = $2 AND {within_sql(query.within, bound)}{_SHOWN[query.archived]}"
     scope += filter_sql(query.filter, bound)
-    if wide:
+    if wide and query.as_of is None:
         scope += f" AND {SHELF} = {bound.add(f'{tenant} {query.plane.value}')}"
     if place is not None and query.order is Order.KEY:
         begins = bound.add(place.encoded if whole else place.encoded[:INDEXED])

@@ -50,6 +50,22 @@ async def a_read_sees_what_was_acknowledged_before_from_any_instance(trial: Tria
     assert await trial.store.namespaces(TENANT, NamespaceQuery()) == []
 
 
+@clause("S12", "S13")
+async def several_read_together_are_each_what_a_read_alone_gives(trial: Trial) -> None:
+    other = await trial.second()
+    await write(trial.store, put(at("a"), b"1"), put(at("gone")), put(at("brief"), b"2", ttl=5))
+    await write(other, put(at("a"), b"3"), tenant=OTHER)
+    await delete(trial.store, at("gone"))
+    places = [(OTHER, at("a")), (TENANT, at("gone")), (TENANT, at("a")), (TENANT, at("brief")), (TENANT, at("a"))]
+    for store in (trial.store, other):
+        alone = [await store.get(*place) for place in places]
+        assert [row and row.value for row in alone] == [b"3", None, b"1", b"2", b"1"]
+        assert list(await store.get_each(places)) == alone
+    trial.clock.advance(5)
+    assert [row is None for row in await other.get_each(places)] == [False, True, False, True, False]
+    assert list(await other.get_each([])) == []
+
+
 @clause("S12")
 async def what_was_acknowledged_is_there_after_reopening(trial: Trial) -> None:
     await write(trial.store, put(at("kept"), b'{"kept":true}'), put(at("gone")))
