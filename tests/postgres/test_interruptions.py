@@ -64,6 +64,9 @@ def lose_the_answer(options: PostgresOptions, monkeypatch: pytest.MonkeyPatch, *
             terminate(options, connection.info.backend_pid)
         honest(group)
         if arrived:
+            assert connection._pipeline is not None
+            while connection._pipeline.command_queue:  # what was gathered to be sent with the wait for its answer
+                connection._pipeline.command_queue.popleft()()
             connection.pgconn.pipeline_sync()
             while connection.pgconn.flush():
                 pass

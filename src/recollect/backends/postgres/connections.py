@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
@@ -86,6 +86,30 @@ def translating() -> Iterator[None]:
         raise translated(problem) from problem
 
 
+class GatheringCursor(psycopg.RawCursor[Row]):
+    """A cursor that, in a pipeline, sends nothing until an answer is waited for, and then all at once.
+
+    The driver's own sends every statement by itself, which wakes the server for each.
+    """
+
+    def _execute_gen(
+        self, query: Any, params: Any = None, *, prepare: bool | None = None, binary: bool | None = None
+    ) -> Any:
+        if not self._conn._pipeline:
+            yield from super()._execute_gen(query, params, prepare=prepare, binary=binary)
+            return
+        yield from self._start_query(query)
+        yield from self._maybe_prepare_gen(self._convert_query(query, params), prepare=prepare, binary=binary)
+        self._last_query = query
+
+    def _fetch_pipeline(self) -> None:
+        under_way = self._conn._pipeline
+        if under_way is not None and under_way.command_queue:
+            with self._conn.lock:
+                self._conn.wait(under_way._communicate_gen())
+        super()._fetch_pipeline()
+
+
 class Link:
     """A connection as the rest of the backend uses it: statements with `$1`, and rows as tuples.
 
@@ -162,7 +186,7 @@ def open_link(options: PostgresOptions) -> Link:
         application_name="recollect",
         client_encoding="UTF8",
         prepare_threshold=0,
-        cursor_factory=psycopg.RawCursor,
+        cursor_factory=GatheringCursor,
     )
     try:
         connection.server_cursor_factory = psycopg.RawServerCursor
@@ -182,7 +206,7 @@ def open_link(options: PostgresOptions) -> Link:
     except BaseException:
         connection.close()
         raise
-    return Link(cast("psycopg.Connection[Row]", connection))
+    return Link(connection)
 
 
 def _milliseconds(seconds: float) -> int:
