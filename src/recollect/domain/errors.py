@@ -44,6 +44,7 @@
     │   ├── StoreCorrupt
     │   ├── StoreClosed
     │   ├── NotAStore
+    │   ├── StoreIncomplete
     │   ├── SchemaTooNew
     │   └── EngineTooOld
     ├── ServiceTrouble               the service cannot answer now
@@ -347,6 +348,12 @@ class NotAStore(StoreTrouble):
     """The path holds something else: choose an empty or new directory, or the right one."""
 
     code = "not_a_store"
+
+
+class StoreIncomplete(StoreTrouble):
+    """A copy to this place was not finished: run the same `recollect copy` again, which goes on where it was."""
+
+    code = "store_incomplete"
 
 
 class SchemaTooNew(StoreTrouble):

@@ -14,13 +14,15 @@ from pymongo.write_concern import WriteConcern
 
 from recollect.backends.mongodb.driver import connect, translating
 from recollect.backends.mongodb.options import MongoOptions
-from recollect.domain.errors import NotAStore, SchemaTooNew
+from recollect.domain.errors import NotAStore, SchemaTooNew, StoreIncomplete
 
 APPLICATION = "recollect"
 SCHEMA = 1
 ABOUT = "about"
 STORE = "store"
 KEYS = "keys"
+COPYING = "copying"
+"""What says that the data was only partly copied."""
 
 VERSIONS, EVENTS, COMMITS, PARTS = "versions", "events", "commits", "parts"
 RECEIPTS, ERASURES, LEASES = "receipts", "erasures", "leases"
@@ -60,7 +62,10 @@ def prepare(options: MongoOptions, kind: str) -> None:
             read_preference=ReadPreference.PRIMARY,
             write_concern=WriteConcern("majority", j=True),
         )
-        if _claim(database, kind).get("prepared"):
+        claimed = _claim(database, kind)
+        if kind == STORE and not options.partial and database[ABOUT].find_one({"_id": COPYING}) is not None:
+            raise StoreIncomplete(f"the database {options.database} holds only a part of what was to be copied there")
+        if claimed.get("prepared"):
             return
         for unique, indexes in ((True, _UNIQUE), (False, _PLAIN)) if kind == STORE else ((False, _OF_KEYS),):
             for collection, wanted in indexes.items():
