@@ -319,7 +319,8 @@ class StoreFull(StoreTrouble):
 
 
 class StoreUnavailable(StoreTrouble):
-    """The engine could not read or write; nothing was changed. Check disk and permissions, then try again."""
+    """The engine could not read or write; nothing was changed. For a data directory, check disk and permissions. For a
+    database server, check that it runs, and the host, port, user, password and network. Then try again."""
 
     code = "store_unavailable"
     retriable = True

@@ -65,12 +65,6 @@ class StoredVersion(msgspec.Struct, frozen=True):
         """Its id."""
         return (self.id,)
 
-    @property
-    def size(self) -> int:
-        """About how many bytes it has."""
-        sealed = len(self.value or b"") + len(self.attributes or b"")
-        return 300 + sealed + sum(len(each.content) + len(each.detail or b"") for each in self.entries)
-
 
 class StoredEvent(msgspec.Struct, frozen=True):
     """An event with its hash, and how much is kept of the version that it opened."""
@@ -97,11 +91,6 @@ class StoredEvent(msgspec.Struct, frozen=True):
         """Its place in the log."""
         return (self.tenant, self.sequence)
 
-    @property
-    def size(self) -> int:
-        """About how many bytes it has."""
-        return 300 + len(self.detail)
-
 
 class StoredReceipt(msgspec.Struct, frozen=True):
     """What a request with an idempotency key was answered."""
@@ -116,11 +105,6 @@ class StoredReceipt(msgspec.Struct, frozen=True):
     def name(self) -> Name:
         """Whose request it was, and which."""
         return (self.tenant, self.lookup)
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it has."""
-        return 100 + len(self.receipt)
 
 
 class StoredErasure(msgspec.Struct, frozen=True):
@@ -140,11 +124,6 @@ class StoredErasure(msgspec.Struct, frozen=True):
         """Whose it was, and which."""
         return (self.tenant, self.id)
 
-    @property
-    def size(self) -> int:
-        """About how many bytes it has."""
-        return 200
-
 
 class StoredTenant(msgspec.Struct, frozen=True):
     """Where the log of a tenant ends, and where its kept part begins; tenants without one are left out."""
@@ -159,11 +138,6 @@ class StoredTenant(msgspec.Struct, frozen=True):
     def name(self) -> Name:
         """Its name."""
         return (self.tenant,)
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it has."""
-        return 200
 
 
 Stored = StoredVersion | StoredEvent | StoredReceipt | StoredErasure | StoredTenant

@@ -426,6 +426,10 @@ class Store(ABC):
         """Every record of a shelf after that name, batch by batch (S60)."""
         raise self._uncopied(shelf, after)
 
+    async def amount(self, shelf: Shelf) -> int:
+        """About how many records a shelf has, to show how far one is."""
+        raise self._uncopied(shelf)
+
     async def take_over(
         self, shelf: Shelf, records: Sequence[Stored], gone: Sequence[Name] = (), *, mark: bytes | None = None
     ) -> None:

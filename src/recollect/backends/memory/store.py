@@ -452,6 +452,11 @@ class MemoryStore(IndexKeeping):
         if found := copying.records(self._tenants, shelf, after):
             yield found
 
+    async def amount(self, shelf: Shelf) -> int:
+        """How many records a shelf has."""
+        self._check_open()
+        return len(copying.records(self._tenants, shelf, ()))
+
     async def take_over(
         self, shelf: Shelf, records: Sequence[Stored], gone: Sequence[Name] = (), *, mark: bytes | None = None
     ) -> None:

@@ -102,6 +102,13 @@ async def stored(driver: Driver, ledger: Ledger, shelf: Shelf, after: Name) -> A
                 yield records
 
 
+async def amount(driver: Driver, shelf: Shelf) -> int:
+    """About how many records there are."""
+    if shelf is Shelf.TENANTS:
+        return len(await driver.distinct(COMMITS, "tenant", {}))
+    return await driver.count(_COLLECTIONS[shelf], {})
+
+
 def _beyond(shelf: Shelf, after: Name) -> Document:
     if not after:
         return {}

@@ -261,6 +261,11 @@ class MongoStore(Store):
             async for batch in batches:
                 yield batch
 
+    async def amount(self, shelf: Shelf) -> int:
+        """About how many records a shelf has."""
+        self._check_open()
+        return await copying.amount(self._driver, shelf)
+
     async def take_over(
         self, shelf: Shelf, records: Sequence[Stored], gone: Sequence[Name] = (), *, mark: bytes | None = None
     ) -> None:

@@ -105,6 +105,12 @@ def page(link: Link, shelf: Shelf, after: Name) -> list[Stored]:
     return [SHAPES[shelf](*row) for row in link.rows(sql, *after)]
 
 
+def amount(link: Link, shelf: Shelf) -> int:
+    """How many records there are."""
+    found = link.row(f"SELECT count(*) FROM {shelf}")
+    return int(found[0]) if found else 0
+
+
 def _versions(link: Link, after: bytes) -> Iterable[StoredVersion]:
     last, weight = b"", 0
     for row_id, size in link.rows(_WEIGHTS, after):

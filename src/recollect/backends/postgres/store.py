@@ -292,6 +292,10 @@ class PostgresStore(Store):
             yield found
             after = found[-1].name
 
+    async def amount(self, shelf: Shelf) -> int:
+        """How many records a shelf has."""
+        return await self._read(copying.amount, shelf)
+
     async def take_over(
         self, shelf: Shelf, records: Sequence[Stored], gone: Sequence[Name] = (), *, mark: bytes | None = None
     ) -> None:

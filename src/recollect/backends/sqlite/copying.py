@@ -95,6 +95,11 @@ def page(db: apsw.Connection, shelf: Shelf, after: Name) -> list[Stored]:
     return [SHAPES[shelf](*row) for row in db.execute(sql, after)]
 
 
+def amount(db: apsw.Connection, shelf: Shelf) -> int:
+    """How many records there are."""
+    return int(db.execute(f"SELECT count(*) FROM {shelf}").get)
+
+
 def _versions(db: apsw.Connection, after: bytes) -> Iterable[StoredVersion]:
     last, weight = b"", 0
     for row_id, size in db.execute(_WEIGHTS, (after,)):
