@@ -26,7 +26,6 @@ from recollect.backends.mongodb.schema import KEYS, prepare
 from recollect.domain.instants import Instant
 from recollect.ports.keys import Destruction, KeyStore, WrappedKey
 
-
 _FEW = 4
 """For up to so many keys, destructions are looked up one by one; for more, together."""
 _DUPLICATE = 11_000

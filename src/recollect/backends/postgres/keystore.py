@@ -36,7 +36,7 @@ CREATE TABLE destructions (
     settled boolean NOT NULL
 );
 """
-_STEPS = (Step(_SCHEMA),)
+STEPS = (Step(_SCHEMA),)
 _COLUMNS = "id, tenant, subject, generation, master, wrapped, reserved"
 _OF = "tenant = $1 AND subject = $2"
 _ONE_AT_A_TIME = "LOCK TABLE keys IN SHARE ROW EXCLUSIVE MODE"
@@ -52,7 +52,7 @@ class PostgresKeyStore(KeyStore):
         with translating():
             self._link: Link | None = open_link(options)
             try:
-                migrate(self._link, options.schema, _STEPS)
+                migrate(self._link, options.schema, STEPS)
             except BaseException:
                 self._link.close()
                 raise
