@@ -8,11 +8,12 @@ from pathlib import Path
 
 import recollect
 from recollect.backends.keyring import Plain
+from recollect.backends.sqlite import SqliteOptions, SqliteStore
 from recollect.config import Settings
 from recollect.config.secret import Secret
 from recollect.deployments import place_of
 from recollect.domain.address import Address, namespace
-from recollect.domain.commits import Commit, Delete, Put, idempotency
+from recollect.domain.commits import Commit, Delete, Operation, Put, idempotency
 from recollect.domain.planning import Erasure
 from recollect.domain.reasons import Plane
 from recollect.domain.retention import Pass, Retention
@@ -43,9 +44,10 @@ async def _lived(home: Path, items: int) -> None:
             tenant = TENANTS[start // _AT_ONCE % len(TENANTS)]
             numbers = range(start, min(start + _AT_ONCE, items))
             await store.commit(Commit(tenant, tuple(_put(n, "first") for n in numbers), actor="writer"))
-            again = [_put(n, "second") for n in numbers if n % 5 == 0]
-            gone = [Delete(_address(n)) for n in numbers if n % 10 == 3]
-            operations = (*again, *gone)
+            operations: tuple[Operation, ...] = (
+                *(_put(n, "second") for n in numbers if n % 5 == 0),
+                *(Delete(_address(n)) for n in numbers if n % 10 == 3),
+            )
             if operations:
                 asked = idempotency(f"batch {start}", "writer", operations)
                 await store.commit(Commit(tenant, operations, actor="writer", idempotency=asked))
@@ -102,8 +104,6 @@ def records(place: str, home: Path) -> dict[Shelf, list[Stored]]:
 
 
 def _opened(place: str, home: Path) -> Store:
-    from recollect.backends.sqlite import SqliteOptions, SqliteStore
-
     where = place_of(place, home=home)
     if where.url is None:
         return SqliteStore(SqliteOptions(where.file), clock=system_clock, ids=random_ids, sealer=Plain())
@@ -120,7 +120,7 @@ def opens(place: str, home: Path) -> None:
     with recollect.open_sync(home, tenant=TENANTS[2], settings=settings_of(place)) as memories:
         found = list(memories.search(["user"], limit=50))
         assert found
-        assert all(item.value["text"] for item in found)
+        assert all(item.value and item.value["text"] for item in found)
         assert memories.verify().sound
     with recollect.open_sync(home, settings=settings_of(place)) as memories:
         again = memories.put(["user", "alice"], "diet", {"text": "vegan"}, idempotency_key="once")

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.cli.typed import environment
 from tests.copying.deployment import TENANTS, lived, opens, records
 from tests.sizes import sized
@@ -43,7 +44,7 @@ def killed_now_and_then(source: str, target: str, home: Path, kills: int, longes
     return died
 
 
-@sized(600, 50_000)
+@sized(120, 50_000)
 def test_a_deployment_goes_round_the_engines_and_is_the_same(
     count: int, tmp_path: Path, postgres: str, documents: str
 ) -> None:
@@ -63,15 +64,15 @@ def test_a_deployment_goes_round_the_engines_and_is_the_same(
         assert records(target, home) == before
         assert told["versions"] == len(before[Shelf.VERSIONS])
         assert told["events"] == len(before[Shelf.EVENTS])
-        again = finished(copying(source, target, home))
-        assert again["written"] == 0
+    again = finished(copying(str(home), postgres, home))
+    assert again["written"] == 0
     opens(str(back), back)
     opens(postgres, home)
 
 
-@sized(300, 50_000)
-def test_a_copy_that_is_not_interrupted(count: int, tmp_path: Path, postgres: str, documents: str) -> None:
-    home = tmp_path / "home"
+@pytest.mark.soak
+def test_a_copy_that_is_not_interrupted_writes_every_record_once(tmp_path: Path, postgres: str, documents: str) -> None:
+    count, home = 50_000, tmp_path / "home"
     lived(home, count)
     before = records(str(home), home)
     for source, target in ((str(home), postgres), (postgres, documents), (documents, str(tmp_path / "back"))):

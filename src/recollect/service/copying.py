@@ -19,6 +19,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -79,7 +80,8 @@ class _Mark(msgspec.Struct, frozen=True):
 
     anchor: _Anchor | None
     shelf: str = Shelf.VERSIONS.value
-    after: list[str | int | bytes] = []
+    after: list[Any] = []
+    """A name."""
     filled: bool = False
 
     def encoded(self) -> bytes:

@@ -100,7 +100,7 @@ def _vectors(link: Link) -> Symptom:
 
 def _indexes(link: Link, schema: str) -> Symptom:
     scripts = " ".join(step.pre for step in STEPS)
-    there: dict[str, bool] = dict(link.rows(_INDEXES, schema))  # type: ignore[arg-type]  # two columns
+    there: dict[str, bool] = dict(link.rows(_INDEXES, schema))
     missing = [name for name in re.findall(r"CREATE (?:UNIQUE )?INDEX (\w+)", scripts) if name not in there]
     broken = [name for name, valid in there.items() if not valid]
     if missing or broken:
