@@ -83,7 +83,7 @@ def place_of(text: str, *, home: Path, keys: Path | None = None) -> Place:
     return Place(str(folder), folder, file=folder / DATA_FILE)
 
 
-async def copy(source: Place, target: Place, settings: Settings, tell: Tell) -> Copied:
+async def copy(source: Place, target: Place, settings: Settings, tell: Tell, *, verify: bool = True) -> Copied:
     """Bring everything that is in one place to another, exactly as it is; go on with it if it was begun before."""
     if _same(source, target):
         raise InvalidSetting(f"{source.name} cannot be copied to itself: name another place")
@@ -94,7 +94,7 @@ async def copy(source: Place, target: Place, settings: Settings, tell: Tell) -> 
             holder = f"{socket.gethostname()} {os.getpid()} {secrets.token_hex(4)}"
             with _opened_target(target, settings) as right:
                 try:
-                    return await copy_all(left, right, holder=holder, tell=tell)
+                    return await copy_all(left, right, holder=holder, tell=tell, verify=verify)
                 finally:
                     await right.store.close()
         finally:

@@ -283,6 +283,13 @@ async def test_an_empty_deployment_can_be_copied(tmp_path: Path) -> None:
         assert await target.mark() is None
 
 
+async def test_a_quick_copy_is_compared_all_the_same(world: World) -> None:
+    async with world.target() as target:
+        copied = await world.copy(target, verify=False)
+        await world.check_same(target)
+        assert copied.tenants == (await world.copy(target)).tenants
+
+
 # -- the checks are checked
 
 

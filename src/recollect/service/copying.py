@@ -4,8 +4,8 @@
     batch, so that a copy that was broken off goes on there. Until the end the target is marked: nobody can serve it.
 2.  Then both sides are read again, side by side, and what differs is put right: what was written to the source
     meanwhile, and what a crash left half done. This is repeated until nothing differs and the source has held still.
-3.  In the end every log of the target is verified, its head compared with the source's, and its versions are counted.
-    Only then is the mark taken away.
+3.  In the end every log of the target is verified, unless told not to, its head is compared with the source's, and its
+    versions are counted. Only then is the mark taken away.
 
 No value is opened, so no key is needed; the master key that serves the source serves the target as well. The target
 must be empty, or hold an earlier state of the same source and nothing else.
@@ -24,6 +24,7 @@ from typing import Any
 import msgspec
 
 from recollect.domain.errors import CursorExpired, LeaseLost, NotAStore, StoreBusy, StoreCorrupt
+from recollect.domain.events import Head
 from recollect.domain.queries import EventQuery
 from recollect.domain.stored import Name, Shelf, Stored, StoredTenant
 from recollect.ports.keys import KeyStore, WrappedKey
@@ -88,15 +89,26 @@ class _Mark(msgspec.Struct, frozen=True):
         return msgspec.msgpack.encode(self)
 
 
-async def copy(source: Side, target: Side, *, holder: str, tell: Tell, lease_seconds: float = LEASE_SECONDS) -> Copied:
-    """Bring the target to what the source has; go on with it, if that was begun before."""
+async def copy(
+    source: Side,
+    target: Side,
+    *,
+    holder: str,
+    tell: Tell,
+    verify: bool = True,
+    lease_seconds: float = LEASE_SECONDS,
+) -> Copied:
+    """Bring the target to what the source has; go on with it, if that was begun before.
+
+    Records are compared in any case. Without `verify`, the target's logs are not recomputed as well.
+    """
     copying = _Copying(source, target, holder, tell, lease_seconds)
     await copying.take_lease()
     try:
         await copying.begin()
         await copying.fill()
         counts = await copying.agree()
-        copied = await copying.verified(counts)
+        copied = await copying.verified(counts) if verify else await copying.counted(counts)
         await target.store.set_mark(None)
         return copied
     finally:
@@ -271,6 +283,19 @@ class _Copying:
             ) != (versions, events):
                 raise StoreCorrupt(f"tenant {tenant} is not the same on both sides: run the same command again")
             copied.append(CopiedTenant(tenant, versions, events, found.head.text()))
+        return Copied(tuple(copied), _amount(self._keys[1]), self._written)
+
+    async def counted(self, counts: dict[Shelf, Counter[str]]) -> Copied:
+        """What the target has, which was found to be the same."""
+        copied = [
+            CopiedTenant(
+                head.tenant,
+                counts[Shelf.VERSIONS][head.tenant],
+                counts[Shelf.EVENTS][head.tenant],
+                Head(head.sequence, head.hash).text(),
+            )
+            for head in await _heads(self._target)
+        ]
         return Copied(tuple(copied), _amount(self._keys[1]), self._written)
 
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
+import psycopg
+
 from recollect.backends.postgres.connections import Link
+from recollect.backends.postgres.places import BEGINNING
 from recollect.domain.errors import StoreCorrupt, StoreIncomplete
 from recollect.domain.stored import (
     SHAPES,
@@ -50,10 +53,12 @@ _ENTRIES = """
 SELECT id, series, content, detail FROM entries
 WHERE id > $1 AND id <= $2 AND content IS NOT NULL ORDER BY id, series
 """
-_RIVALS = """
+_RIVALS = f"""
 DELETE FROM versions v USING unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bytea[])
     AS n (tenant, plane, namespace, key, id)
-WHERE v.tenant = n.tenant AND v.plane = n.plane AND v.namespace = n.namespace AND v.key = n.key
+WHERE v.tenant = n.tenant AND v.plane = n.plane AND {BEGINNING.replace("namespace", "v.namespace")} = {
+    BEGINNING.replace("namespace", "n.namespace")
+} AND v.namespace = n.namespace AND v.key = n.key
     AND v.ended_at IS NULL AND v.id <> n.id RETURNING v.id
 """
 _DROP_ENTRIES = "DELETE FROM entries WHERE id = ANY($1::bytea[])"
@@ -134,15 +139,27 @@ def take_over(
 ) -> None:
     """Keep these records, take those names away, and set the mark if one is given; within a transaction."""
     link.send(_LOCK)
-    _remove(link, shelf, [*gone, *(each.name for each in records)])
+    _remove(link, shelf, gone)
+    link.send("SAVEPOINT taking")
+    try:
+        _keep(link, shelf, records)
+    except psycopg.errors.UniqueViolation:
+        link.send("ROLLBACK TO SAVEPOINT taking")
+        _remove(link, shelf, [each.name for each in records])
+        if shelf is Shelf.VERSIONS:
+            _remove_rivals(link, cast("Sequence[StoredVersion]", records))
+        _keep(link, shelf, records)
+    if mark is not None:
+        set_mark(link, mark)
+
+
+def _keep(link: Link, shelf: Shelf, records: Sequence[Stored]) -> None:
     if shelf is Shelf.VERSIONS:
         _take_versions(link, cast("Sequence[StoredVersion]", records))
     elif shelf is Shelf.TENANTS:
         _take_tenants(link, cast("Sequence[StoredTenant]", records))
     else:
         _copy_in(link, shelf, _columns(shelf), [_values(shelf, each) for each in records])
-    if mark is not None:
-        set_mark(link, mark)
 
 
 def _remove(link: Link, shelf: Shelf, names: Sequence[Name]) -> None:
@@ -157,11 +174,15 @@ def _remove(link: Link, shelf: Shelf, names: Sequence[Name]) -> None:
     link.send(f"DELETE FROM {shelf} t USING unnest({arrays}) AS n ({columns}) WHERE {same}", *bindings)
 
 
-def _take_versions(link: Link, versions: Sequence[StoredVersion]) -> None:
+def _remove_rivals(link: Link, versions: Sequence[StoredVersion]) -> None:
+    """Remove what else is live at the places of these; it comes again, as what it is now."""
     live = [(each.tenant, each.plane, each.namespace, each.key, each.id) for each in versions if each.ended_at is None]
-    if live:  # rivals come again, as what they are now
+    if live:
         rivals = [row_id for (row_id,) in link.rows(_RIVALS, *(list(parts) for parts in zip(*live, strict=True)))]
         link.send(_DROP_ENTRIES, rivals)
+
+
+def _take_versions(link: Link, versions: Sequence[StoredVersion]) -> None:
     _copy_in(link, "versions", _columns(Shelf.VERSIONS), [_values(Shelf.VERSIONS, each) for each in versions])
     entries = []
     for each in versions:
@@ -178,6 +199,8 @@ def _take_tenants(link: Link, tenants: Sequence[StoredTenant]) -> None:
     columns = {**_columns(Shelf.TENANTS), "change": "int8"}
     rows = [(*_values(Shelf.TENANTS, each), (each.sequence + 1) * _SERIES_OF_ONE) for each in tenants]
     _copy_in(link, "tenants", columns, rows)
+    # They come last, and the server does not know yet how much has come before.
+    link.connection.execute("ANALYZE versions, events, entries, receipts", prepare=False)
 
 
 def _copy_in(link: Link, table: str, columns: dict[str, str], rows: Sequence[tuple[Any, ...]]) -> None:
