@@ -24,6 +24,12 @@ class BeginsAnew(MemoryStore):
             yield batch
 
 
+class CannotBeCopied(MemoryStore):
+    """Declares nothing, and does it all the same."""
+
+    capabilities = frozenset()
+
+
 class _Altering(MemoryStore):
     def _altered(self, record: Stored) -> Stored:
         return record
@@ -68,6 +74,7 @@ class ForgetsTheMark(MemoryStore):
     ("store", "number"),
     [
         (BeginsAnew, "S60"),
+        (CannotBeCopied, "S60"),
         (WithoutEntries, "S61"),
         (KeptWhole, "S61"),
         (NoLongerPutOff, "S61"),

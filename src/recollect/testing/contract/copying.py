@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from recollect.domain.address import ROOT, namespace
 from recollect.domain.commits import idempotency
-from recollect.domain.errors import StoreIncomplete
+from recollect.domain.errors import StoreIncomplete, Unsupported
 from recollect.domain.planning import Erasure
 from recollect.domain.queries import Archived, EventQuery, Find, Order
 from recollect.domain.reasons import Plane
@@ -48,6 +48,19 @@ _ADDRESSES = [
     at("set", "aside"),
     at("from", "elsewhere"),
 ]
+
+
+async def _copies(trial: Trial) -> bool:
+    """Whether the store can be copied; one that does not declare it must say no."""
+    store = trial.store
+    if "copy" in store.capabilities:
+        return True
+    await refused(Unsupported, store.mark())
+    await refused(Unsupported, store.set_mark(b"mark"))
+    await refused(Unsupported, store.amount(Shelf.VERSIONS))
+    await refused(Unsupported, store.take_over(Shelf.VERSIONS, []))
+    await refused(Unsupported, _records(store, Shelf.VERSIONS))
+    return False
 
 
 async def _lived(trial: Trial) -> Store:
@@ -124,6 +137,8 @@ async def _told(store: Store) -> list[object]:
 
 @clause("S60")
 async def every_record_is_read_once_in_the_order_of_their_names(trial: Trial) -> None:
+    if not await _copies(trial):
+        return
     store = await _lived(trial)
     for shelf, found in (await _all_records(store)).items():
         names = [each.name for each in found]
@@ -137,6 +152,8 @@ async def every_record_is_read_once_in_the_order_of_their_names(trial: Trial) ->
 
 @clause("S60")
 async def records_are_what_is_stored_and_sealed(trial: Trial) -> None:
+    if not await _copies(trial):
+        return
     store = await _lived(trial)
     found = await _all_records(store)
     versions = [each for each in found[Shelf.VERSIONS] if isinstance(each, StoredVersion)]
@@ -172,6 +189,8 @@ async def records_are_what_is_stored_and_sealed(trial: Trial) -> None:
 
 @clause("S61")
 async def what_is_taken_over_answers_as_it_did_where_it_was_read(trial: Trial) -> None:
+    if not await _copies(trial):
+        return
     store = await _lived(trial)
     found, told = await _all_records(store), await _told(store)
     await _take_away(store, found)
@@ -201,6 +220,8 @@ def _portions(records: Sequence[Stored]) -> list[Sequence[Stored]]:
 
 @clause("S61", "S3", "S16", "S26")
 async def one_goes_on_writing_where_it_was_taken_over(trial: Trial) -> None:
+    if not await _copies(trial):
+        return
     store = await _lived(trial)
     found = await _all_records(store)
     before = await store.head(TENANT)
@@ -222,6 +243,8 @@ async def one_goes_on_writing_where_it_was_taken_over(trial: Trial) -> None:
 
 @clause("S61")
 async def a_record_takes_the_place_of_the_one_of_its_name(trial: Trial) -> None:
+    if not await _copies(trial):
+        return
     store = await _lived(trial)
     found = await _all_records(store)
     await _take_away(store, found)
@@ -242,6 +265,8 @@ async def a_record_takes_the_place_of_the_one_of_its_name(trial: Trial) -> None:
 
 @clause("S62")
 async def data_that_is_only_partly_copied_is_refused_until_it_is_whole(trial: Trial) -> None:
+    if not await _copies(trial):
+        return
     store = trial.store
     await write(store, put(at("here")))
     assert await store.mark() is None
