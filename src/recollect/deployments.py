@@ -145,7 +145,7 @@ def _opened_target(place: Place, settings: Settings) -> Iterator[Side]:
 
 
 def _store(engine: Engine, *, partial: bool = False) -> Store:
-    return engine.store(partial=partial, clock=system_clock, ids=random_ids, sealer=Plain())
+    return engine.store(copied=True, partial=partial, clock=system_clock, ids=random_ids, sealer=Plain())
 
 
 def _file(path: Path, settings: Settings, *, partial: bool = False) -> Store:

@@ -17,6 +17,8 @@ from recollect.ports.store import Store
 SQLITE = "sqlite:///"
 MONGODB = ("mongodb://", "mongodb+srv://")
 POSTGRES = ("postgresql://", "postgres://")
+PATIENCE_SECONDS = 900.0
+"""How long a server may take to answer when everything is copied: it may have to look through all there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Engine:
 
     name: str
     store: Callable[..., Store]
-    """Opens the memories; with `partial=True` also those that were only partly copied."""
+    """Opens the memories; with more patience if `copied`, and if `partial`, also those that are only partly there."""
     keys: Callable[[], KeyStore]
     is_there: Callable[[], bool]
     """True when the memories have a place on the server, even an empty one; nothing is made by asking."""
@@ -65,8 +67,9 @@ def _postgres(url: str, settings: Settings) -> Engine:
     options = PostgresOptions(url, lock_seconds=settings.busy_seconds, group=settings.group_size)
     keys = replace(options, schema=f"{options.schema}_keys")
 
-    def opened(*, partial: bool = False, **given: Any) -> Store:
-        return PostgresStore(replace(options, partial=partial), **given)
+    def opened(*, copied: bool = False, partial: bool = False, **given: Any) -> Store:
+        patient = replace(options, statement_seconds=PATIENCE_SECONDS) if copied else options
+        return PostgresStore(replace(patient, partial=partial), **given)
 
     return Engine(
         "PostgreSQL",
@@ -89,8 +92,9 @@ def _mongodb(url: str, settings: Settings) -> Engine:
     named = urlsplit(url).path.strip("/") or "recollect"
     options = MongoOptions(url, database=named, busy_seconds=settings.busy_seconds)
 
-    def opened(*, partial: bool = False, **given: Any) -> Store:
-        return MongoStore(replace(options, partial=partial), **given)
+    def opened(*, copied: bool = False, partial: bool = False, **given: Any) -> Store:
+        patient = replace(options, timeout_seconds=PATIENCE_SECONDS) if copied else options
+        return MongoStore(replace(patient, partial=partial), **given)
 
     return Engine(
         "MongoDB",
