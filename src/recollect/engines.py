@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from recollect.config import Settings
+from recollect.config.settings import PGVECTOR
 from recollect.domain.errors import InvalidSetting
 from recollect.ports.engines import Examined, Migration
 from recollect.ports.keys import KeyStore
@@ -79,8 +80,13 @@ def _postgres(url: str, settings: Settings) -> Engine:
         partial(holds_data, options),
         partial(migration, options, keys),
         partial(migrate, options, keys),
-        partial(examining.examine, options, keys),
+        partial(examining.examine, options, keys, vectors=_searched_here(url, settings)),
     )
+
+
+def _searched_here(url: str, settings: Settings) -> bool:
+    """True when the setting `vectors` names this very server."""
+    return settings.vectors is not None and settings.vectors.reveal() in (PGVECTOR, url)
 
 
 def _mongodb(url: str, settings: Settings) -> Engine:

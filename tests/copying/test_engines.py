@@ -18,6 +18,7 @@ import recollect
 from recollect.backends.postgres import schema, upgrades
 from recollect.backends.postgres.schema import STEPS, Step
 from recollect.config import Settings
+from recollect.config.secret import Secret
 from recollect.domain.errors import KeyStoreMissing, StoreIncomplete
 from recollect.engines import engine_of, shown
 from recollect.ports.engines import Migration, skew
@@ -90,6 +91,15 @@ def test_a_server_that_may_lose_what_it_acknowledged_is_found(postgres: str) -> 
     name = urlsplit(postgres).path[1:]
     run(postgres, f'ALTER DATABASE "{name}" SET synchronous_commit = off')
     assert "warning" in [each.level for each in engine_of(postgres, Settings()).examine() if each.check == "durability"]
+
+
+def test_vectors_that_are_asked_for_and_cannot_be_kept_are_found(postgres: str) -> None:
+    with psycopg.connect(postgres) as connection:
+        there = connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone() is not None
+    asked = Settings(store=Secret(postgres), vectors=Secret("pgvector"))
+    found = {each.check: each.level for each in engine_of(postgres, asked).examine()}
+    assert found["vectors"] == ("ok" if there else "warning")
+    assert ("vectors", "warning") not in examined(postgres)
 
 
 def test_what_is_wrong_with_a_database_of_documents_is_found(documents: str, tmp_path: Path) -> None:

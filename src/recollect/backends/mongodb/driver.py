@@ -58,8 +58,8 @@ class Taken(Exception):
 
 
 class Lost(StoreUnavailable):
-    """The server did not answer in time, so a write may or may not have happened. Check that it runs, how busy it is, and
-    the network, then try again."""
+    """The server did not answer in time, so a write may or may not have happened. Check that it runs, how busy it is,
+    and the network, then try again."""
 
 
 def translated(problem: PyMongoError) -> RecollectError:

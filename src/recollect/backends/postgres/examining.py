@@ -29,10 +29,11 @@ _READ_ONLY = "SELECT pg_is_in_recovery(), current_setting('transaction_read_only
 _KEYS = "SELECT count(*) FROM keys"
 
 
-def examine(options: PostgresOptions, keys: PostgresOptions) -> Examined:
-    """Everything that can be found out from here."""
+def examine(options: PostgresOptions, keys: PostgresOptions, *, vectors: bool = False) -> Examined:
+    """Everything that can be found out from here; with `vectors`, those are to be searched here, too."""
     with linked(options) as link:
-        found = [_version(link), _clock(link), _role(link), _room(link, options), *_durability(link), _vectors(link)]
+        found = [_version(link), _clock(link), _role(link), _room(link, options), *_durability(link)]
+        found.append(_vectors(link, wanted=vectors))
         if not steps_done(link, options.schema):
             what = f"the schema {options.schema} is not there yet"
             found.append(Symptom("schema", "warning", what, "Run `recollect migrate`, or `recollect serve`."))
@@ -93,9 +94,14 @@ def _durability(link: Link) -> Iterator[Symptom]:
         yield Symptom("durability", "ok", "fsync, full_page_writes and synchronous_commit are on")
 
 
-def _vectors(link: Link) -> Symptom:
+def _vectors(link: Link, *, wanted: bool) -> Symptom:
     found = link.row("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
-    return Symptom("vectors", "ok", f"pgvector {found[0]}" if found else "pgvector is not installed; it is not needed")
+    if found is not None:
+        return Symptom("vectors", "ok", f"pgvector {found[0]}")
+    if wanted:
+        advice = "Run `CREATE EXTENSION vector` in the database, or leave the setting `vectors` out."
+        return Symptom("vectors", "warning", "pgvector is not installed, but the setting `vectors` asks for it", advice)
+    return Symptom("vectors", "ok", "pgvector is not installed; nothing asks for it")
 
 
 def _indexes(link: Link, schema: str) -> Symptom:
