@@ -40,9 +40,10 @@ async def _lived(home: Path, items: int) -> None:
     workings = compose(home, SETTINGS)
     store = workings.store
     try:
-        for start in range(0, items, _AT_ONCE):
-            tenant = TENANTS[start // _AT_ONCE % len(TENANTS)]
-            numbers = range(start, min(start + _AT_ONCE, items))
+        at_once = min(_AT_ONCE, items // len(TENANTS))
+        for start in range(0, items, at_once):
+            tenant = TENANTS[start // at_once % len(TENANTS)]
+            numbers = range(start, min(start + at_once, items))
             await store.commit(Commit(tenant, tuple(_put(n, "first") for n in numbers), actor="writer"))
             operations: tuple[Operation, ...] = (
                 *(_put(n, "second") for n in numbers if n % 5 == 0),
@@ -107,7 +108,7 @@ def _opened(place: str, home: Path) -> Store:
     where = place_of(place, home=home)
     if where.url is None:
         return SqliteStore(SqliteOptions(where.file), clock=system_clock, ids=random_ids, sealer=Plain())
-    return engine_of(where.url, SETTINGS).store(clock=system_clock, ids=random_ids, sealer=Plain())
+    return engine_of(where.url, SETTINGS).store(copied=True, clock=system_clock, ids=random_ids, sealer=Plain())
 
 
 def settings_of(place: str) -> Settings:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 
+from recollect.backends.memory.indexing import IndexKeeping
 from recollect.backends.memory.shelf import Tenant
 from recollect.domain.address import Address, decode_namespace
 from recollect.domain.commits import Receipt
@@ -34,7 +35,45 @@ _encode_receipt = msgspec.msgpack.Encoder().encode
 _decode_receipt = msgspec.msgpack.Decoder(Receipt).decode
 
 
-def records(tenants: Tenants, shelf: Shelf, after: Name) -> list[Stored]:
+class Copyable(IndexKeeping):
+    """Gives out and takes over what it keeps, as it is."""
+
+    capabilities = frozenset({"copy"})
+    _tenants: Tenants
+    _unfinished: bytes | None = None
+
+    async def stored(self, shelf: Shelf, after: Name = ()) -> AsyncGenerator[list[Stored], None]:
+        """The records of a shelf, as they are."""
+        self._check_open()
+        if found := _all(self._tenants, shelf, after):
+            yield found
+
+    async def amount(self, shelf: Shelf) -> int:
+        """How many records a shelf has."""
+        self._check_open()
+        return len(_all(self._tenants, shelf, ()))
+
+    async def take_over(
+        self, shelf: Shelf, records: Sequence[Stored], gone: Sequence[Name] = (), *, mark: bytes | None = None
+    ) -> None:
+        """Keep records as they are, together with the mark."""
+        self._check_open()
+        self._commits += 1
+        _take_over(self._tenants, shelf, records, gone)
+        self._unfinished = mark or self._unfinished
+
+    async def mark(self) -> bytes | None:
+        """The mark that the data is being copied; nobody else can open it."""
+        self._check_open()
+        return self._unfinished
+
+    async def set_mark(self, mark: bytes | None) -> None:
+        """Mark the data as being copied, or as whole."""
+        self._check_open()
+        self._unfinished = mark
+
+
+def _all(tenants: Tenants, shelf: Shelf, after: Name) -> list[Stored]:
     """Every record of a shelf after that name, in order."""
     found = [each for name, tenant in tenants.items() for each in _records(name, tenant, shelf)]
     return sorted((each for each in found if each.name > after), key=attrgetter("name"))
@@ -116,7 +155,7 @@ def _stored_event(event: Event, kept: Kept) -> StoredEvent:
     )
 
 
-def take_over(tenants: Tenants, shelf: Shelf, records: Sequence[Stored], gone: Sequence[Name]) -> None:
+def _take_over(tenants: Tenants, shelf: Shelf, records: Sequence[Stored], gone: Sequence[Name]) -> None:
     """Keep these records in place of those of the same names, and take those names away."""
     for name in [*gone, *(each.name for each in records)]:
         _remove(tenants, shelf, name)

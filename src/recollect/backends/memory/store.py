@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from recollect.backends.memory import copying
-from recollect.backends.memory.indexing import IndexKeeping
+from recollect.backends.memory.copying import Copyable
 from recollect.backends.memory.shelf import Tenant, beyond, is_due, sort_key
 from recollect.domain.address import ROOT, Address, Namespace, in_subtree, subject_of
 from recollect.domain.attributes import stored_attributes
@@ -51,7 +50,6 @@ from recollect.domain.queries import (
 from recollect.domain.reasons import EventKind, Plane
 from recollect.domain.retention import Pass, Retention, Swept, cutoff, due_before
 from recollect.domain.rows import Row, is_expired
-from recollect.domain.stored import Name, Shelf, Stored
 from recollect.domain.verification import Kept as Extent
 from recollect.domain.verification import LogChecker
 from recollect.ports.clock import Clock, Ids
@@ -65,10 +63,8 @@ from recollect.ports.store import (
 )
 
 
-class MemoryStore(IndexKeeping):
+class MemoryStore(Copyable):
     """Rows and log in plain Python structures. Nothing awaits, so it serves both kinds of caller."""
-
-    capabilities = frozenset({"copy"})
 
     def __init__(self, *, clock: Clock, ids: Ids, sealer: Sealer, direct: bool = False) -> None:
         self._clock = clock
@@ -78,7 +74,6 @@ class MemoryStore(IndexKeeping):
         self._leases: dict[str, Lease] = {}
         self._fences: dict[str, int] = {}
         self._commits = 0
-        self._unfinished: bytes | None = None
         self._closed = False
         self.direct = direct
         self._lock = threading.Lock()
@@ -445,36 +440,6 @@ class MemoryStore(IndexKeeping):
         """Run it here: nothing of this store is worth a thread."""
         self._check_open()
         return work()
-
-    async def stored(self, shelf: Shelf, after: Name = ()) -> AsyncGenerator[list[Stored], None]:
-        """The records of a shelf, as they are."""
-        self._check_open()
-        if found := copying.records(self._tenants, shelf, after):
-            yield found
-
-    async def amount(self, shelf: Shelf) -> int:
-        """How many records a shelf has."""
-        self._check_open()
-        return len(copying.records(self._tenants, shelf, ()))
-
-    async def take_over(
-        self, shelf: Shelf, records: Sequence[Stored], gone: Sequence[Name] = (), *, mark: bytes | None = None
-    ) -> None:
-        """Keep records as they are, together with the mark."""
-        self._check_open()
-        self._commits += 1
-        copying.take_over(self._tenants, shelf, records, gone)
-        self._unfinished = mark or self._unfinished
-
-    async def mark(self) -> bytes | None:
-        """The mark that the data is being copied; nobody else can open it."""
-        self._check_open()
-        return self._unfinished
-
-    async def set_mark(self, mark: bytes | None) -> None:
-        """Mark the data as being copied, or as whole."""
-        self._check_open()
-        self._unfinished = mark
 
     async def close(self) -> None:
         """Refuse everything from now on."""

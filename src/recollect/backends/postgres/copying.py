@@ -171,7 +171,8 @@ def _remove(link: Link, shelf: Shelf, names: Sequence[Name]) -> None:
     bindings = [list(parts) for parts in zip(*names, strict=True)]
     if shelf is Shelf.VERSIONS:
         link.send(_DROP_ENTRIES, *bindings)
-    link.send(f"DELETE FROM {shelf} t USING unnest({arrays}) AS n ({columns}) WHERE {same}", *bindings)
+    sql = f"DELETE FROM {shelf} t USING unnest({arrays}) AS n ({columns}) WHERE {same}"
+    link.send(sql, *bindings)
 
 
 def _remove_rivals(link: Link, versions: Sequence[StoredVersion]) -> None:

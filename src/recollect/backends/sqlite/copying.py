@@ -152,8 +152,9 @@ class Taking:
         numbers = [self._number(db, each) if known[each.id] is None else known[each.id] for each in versions]
         columns = fields_of(Shelf.VERSIONS)
         marks = ", ".join("?" * (len(columns) + 1))
+        sql = f"INSERT INTO versions (n, {', '.join(columns)}) VALUES ({marks})"
         db.executemany(
-            f"INSERT INTO versions (n, {', '.join(columns)}) VALUES ({marks})",
+            sql,
             [(n, *_values(columns, each)) for n, each in zip(numbers, versions, strict=True)],
         )
         db.executemany(
@@ -187,7 +188,8 @@ class Taking:
 def _take_rows(db: apsw.Connection, shelf: Shelf, records: Sequence[Stored], gone: Sequence[Name]) -> None:
     columns = fields_of(shelf)
     where = " AND ".join(f"{name} = ?" for name in _NAMES[shelf])
-    db.executemany(f"DELETE FROM {shelf} WHERE {where}", gone)
+    sql = f"DELETE FROM {shelf} WHERE {where}"
+    db.executemany(sql, gone)
     sql = f"INSERT OR REPLACE INTO {shelf} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
     db.executemany(sql, [_values(columns, each) for each in records])
 
