@@ -8,12 +8,9 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Generator
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from urllib.parse import urlsplit
 
 from recollect.backends.embedding import EmbeddingOptions, embedder_named, embedder_of
 from recollect.backends.keyring import CommandMasterKeys, Envelope, FileMasterKeys
@@ -39,6 +36,7 @@ from recollect.domain.errors import (
 )
 from recollect.domain.identity import RANDOM_BYTES, uuid7
 from recollect.domain.instants import Instant
+from recollect.engines import SQLITE, engine_of, shown
 from recollect.ports.clock import Clock, Ids
 from recollect.ports.keys import KeyStore, MasterKeys
 from recollect.ports.policy import Engine
@@ -55,9 +53,7 @@ DATA_FILE = "recollect.db"
 KEYS_FOLDER = "keys"
 WRAPPED_KEYS_FILE = "wrapped.db"
 MASTER_KEY_FILE = "master.key"
-_SQLITE = "sqlite:///"
 _QDRANT_FOLDER = "qdrant://"
-_MONGODB = ("mongodb://", "mongodb+srv://")
 
 
 def system_clock() -> Instant:
@@ -165,8 +161,8 @@ def restore(backup: str | Path, target: str | Path, *, keys: str | Path, setting
     finally:
         wrapped.close()
     if (old_keys / MASTER_KEY_FILE).exists():
-        _copy_private(old_keys / MASTER_KEY_FILE, folder / KEYS_FOLDER / MASTER_KEY_FILE)
-    _copy_private(source, folder / DATA_FILE)
+        copy_private(old_keys / MASTER_KEY_FILE, folder / KEYS_FOLDER / MASTER_KEY_FILE)
+    copy_private(source, folder / DATA_FILE)
     with open_sync(folder, settings=settings) as memories:
         memories.finish_erasures(everything=True)
 
@@ -183,7 +179,7 @@ def compose(
     if str(path) == IN_MEMORY:
         keyring = Envelope(MemoryKeyStore(), _Ephemeral(), clock)
         store: Store = MemoryStore(clock=clock, ids=ids, sealer=keyring, direct=direct)
-    elif settings.store is not None and not settings.store.reveal().startswith(_SQLITE):
+    elif settings.store is not None and not settings.store.reveal().startswith(SQLITE):
         store, keyring = _open_server(Path(path), settings, settings.store.reveal(), clock, ids, direct=direct)
     else:
         store, keyring = _open_folder(Path(path), settings, clock, ids, direct=direct)
@@ -300,7 +296,7 @@ def _compose(
 
 
 def _open_folder(folder: Path, settings: Settings, clock: Clock, ids: Ids, *, direct: bool) -> tuple[Store, Envelope]:
-    data = folder / DATA_FILE if settings.store is None else Path(settings.store.reveal().removeprefix(_SQLITE))
+    data = folder / DATA_FILE if settings.store is None else Path(settings.store.reveal().removeprefix(SQLITE))
     known = data.exists()
     if known:
         check_ours(data)
@@ -326,37 +322,18 @@ def _open_server(
     folder: Path, settings: Settings, url: str, clock: Clock, ids: Ids, *, direct: bool
 ) -> tuple[Store, Envelope]:
     """Everything on a database server, but for the master key and the settings."""
-    keys, store = (_in_mongodb if url.startswith(_MONGODB) else _in_postgres)(url, settings)
+    engine = engine_of(url, settings)
     _make_folders(folder)
-    opened = keys()
+    opened = engine.keys()
     try:
-        keyring = Envelope(opened, _master_keys(folder, settings, known=bool(opened.masters())), clock)
-        return store(clock=clock, ids=ids, sealer=keyring, direct=direct), keyring
+        known = bool(opened.masters())
+        if not known and not opened.epoch() and engine.holds_data():
+            raise KeyStoreMissing(f"there is data in {shown(url)}, but its wrapped keys are missing from there")
+        keyring = Envelope(opened, _master_keys(folder, settings, known=known), clock)
+        return engine.store(clock=clock, ids=ids, sealer=keyring, direct=direct), keyring
     except BaseException:
         opened.close()
         raise
-
-
-def _in_postgres(url: str, settings: Settings) -> tuple[Callable[[], KeyStore], Callable[..., Store]]:
-    try:
-        from recollect.backends.postgres import PostgresKeyStore, PostgresOptions, PostgresStore
-    except ImportError:
-        raise InvalidSetting("store: PostgreSQL needs its driver; install recollect[postgres]") from None
-    options = PostgresOptions(url, lock_seconds=settings.busy_seconds, group=settings.group_size)
-    keys = f"{options.schema}_keys"
-    return partial(PostgresKeyStore, replace(options, schema=keys)), partial(
-        PostgresStore, replace(options, keys_schema=keys)
-    )
-
-
-def _in_mongodb(url: str, settings: Settings) -> tuple[Callable[[], KeyStore], Callable[..., Store]]:
-    try:
-        from recollect.backends.mongodb import MongoKeyStore, MongoOptions, MongoStore
-    except ImportError:
-        raise InvalidSetting("store: MongoDB needs its driver; install recollect[mongodb]") from None
-    named = urlsplit(url).path.strip("/") or "recollect"
-    options = MongoOptions(url, database=named, busy_seconds=settings.busy_seconds)
-    return partial(MongoKeyStore, options), partial(MongoStore, options)
 
 
 def _make_folders(folder: Path) -> None:
@@ -393,7 +370,8 @@ def make_folder(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-def _copy_private(source: Path, target: Path) -> None:
+def copy_private(source: Path, target: Path) -> None:
+    """Copy a file so that only its owner can read the copy; there must be none yet."""
     handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as written, source.open("rb") as read:
         shutil.copyfileobj(read, written)

@@ -23,6 +23,8 @@ COMMANDS = sorted(
 EXPECTED = {
     *[
         "serve",
+        "copy",
+        "migrate",
         "put",
         "get",
         "rm",

@@ -21,8 +21,8 @@ CITED_BY_KEYS = Counter(
 
 
 def test_the_port_numbers_its_promises_without_a_gap() -> None:
-    assert clauses_of(recollect.ports.store.__doc__, "S") == [f"S{number}" for number in range(1, 60)]
-    assert clauses_of(recollect.ports.keys.__doc__, "K") == [f"K{number}" for number in range(1, 8)]
+    assert clauses_of(recollect.ports.store.__doc__, "S") == [f"S{number}" for number in range(1, 63)]
+    assert clauses_of(recollect.ports.keys.__doc__, "K") == [f"K{number}" for number in range(1, 9)]
 
 
 def test_every_promise_of_the_store_has_a_check_and_every_check_a_promise() -> None:

@@ -1,4 +1,4 @@
-"""The promises K1 to K7, on every key store; each test cites its clause in its name."""
+"""The promises K1 to K8, on every key store; each test cites its clause in its name."""
 
 from __future__ import annotations
 
@@ -374,6 +374,9 @@ class Failing(KeyStore):
     def by_id(self, key_id: bytes) -> WrappedKey | None:
         return self._keys.by_id(key_id)
 
+    def kept(self, after: bytes = b"", limit: int = 1_000) -> Sequence[WrappedKey]:
+        return self._keys.kept(after, limit)
+
     def add(self, make: Callable[[], Iterable[WrappedKey]]) -> None:
         self._before("add")
         self._keys.add(make)
@@ -510,3 +513,47 @@ def test_k7_a_derived_key_is_the_same_for_ever_and_nobody_elses(ring: Ring) -> N
     assert ring.envelope().derive("acme", "index") == key
     others = {second.derive("umbrella", "index"), second.derive("acme", "other"), second.derive("acme", "")}
     assert len({key, *others}) == 4
+
+
+def test_k8_keys_told_to_another_key_store_open_the_same_values_there(ring: Ring) -> None:
+    envelope, keys = ring.envelope(), ring.keys()
+    sealed = {
+        name: envelope.seal(TENANT, at("user", name), ROW, 1, "value", b"plain") for name in ("ann", "bob", "eve")
+    }
+    envelope.destroy(Erasure(b"e" * 16, TENANT, "user:eve", at("user", "eve").namespace, "officer"))
+    again = envelope.seal(TENANT, at("user", "eve"), ROW, 1, "value", b"new")
+    other = MemoryKeyStore()
+    told: list[WrappedKey] = []
+    for destruction in keys.destructions():
+        other.destroy(destruction)
+    after = b""
+    while page := keys.kept(after, limit=1):
+        told += page
+        after = page[-1].id
+    assert list(keys.kept()) == told
+    assert [key.id for key in told] == sorted(key.id for key in told)
+    assert len(told) == 3
+    assert all(key.reserved > 0 for key in told)
+    other.add(lambda: told)
+    assert list(other.kept()) == told
+    moved = Envelope(other, FileMasterKeys(ring.master_path, create=False), ring.clock)
+    for name in ("ann", "bob"):
+        assert moved.open(TENANT, at("user", name), ROW, 1, "value", sealed[name]) == b"plain"
+    assert moved.open(TENANT, at("user", "eve"), ROW, 1, "value", again) == b"new"
+    with pytest.raises(KeyErased):
+        moved.open(TENANT, at("user", "eve"), ROW, 1, "value", sealed["eve"])
+
+
+def test_k8_a_key_store_keeps_what_it_was_told_of_another(ring: Ring) -> None:
+    other, keys = MemoryKeyStore(), ring.keys()
+    gone = Destruction(b"d" * 16, TENANT, "user:n3", ring.clock(), "officer", settled=True)
+    other.destroy(gone)
+    many = [WrappedKey(bytes([n]) * 16, TENANT, f"user:n{n}", 1, "m", b"w", n) for n in range(1, 9)]
+    other.add(lambda: many)
+    for _ in range(2):  # again changes nothing
+        for destruction in other.destructions():
+            if destruction not in keys.destructions():
+                keys.destroy(destruction)
+        keys.add(lambda: other.kept())
+        assert list(keys.kept()) == many
+        assert list(keys.destructions()) == [gone]

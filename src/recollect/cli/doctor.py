@@ -80,6 +80,7 @@ def examine(here: Here, *, quick: bool) -> Iterator[Finding]:
         yield master_key_file(here.home)
         yield leftovers(here.home, time.time())
         yield server_note(here.home)
+        yield from database(here.home)
     yield from through_the_door(here, quick=quick)
 
 
@@ -223,6 +224,29 @@ def server_note(home: Path) -> Finding:
         what = f"process {pid} runs, but {url} does not answer"
         return Finding("server", "failure", what, "Look into its log; stop it and start it again.")
     return Finding("server", "ok", f"{url} answers")
+
+
+# -- the database server
+
+
+def database(home: Path) -> Iterator[Finding]:
+    """The server that keeps the memories, if the settings name one, is one that they can be trusted to."""
+    try:
+        settings = load(home, environment=os.environ, flags={}).settings
+    except InvalidSetting:
+        return  # told already
+    if settings.store is None:
+        return
+    from recollect.engines import engine_of, is_server  # here, because drivers are slow to load
+
+    url = settings.store.reveal()
+    if not is_server(url):
+        return
+    try:
+        for each in engine_of(url, settings).examine():
+            yield Finding(each.check, each.level, each.message, each.advice)
+    except errors() as problem:
+        yield Finding("database", "failure", problem.message, problem.advice())
 
 
 # -- what the store says

@@ -19,7 +19,19 @@ import msgspec
 import typer
 from typer.core import TyperGroup
 
-from recollect.cli import access, explaining, finding, memories, oversight, policy, service, timeline, transfer, upkeep
+from recollect.cli import (
+    access,
+    explaining,
+    finding,
+    memories,
+    moving,
+    oversight,
+    policy,
+    service,
+    timeline,
+    transfer,
+    upkeep,
+)
 from recollect.cli.doors import Asked, errors
 from recollect.cli.here import Command, Options, as_command, as_group, shared_options
 from recollect.cli.invocation import NAME
@@ -166,6 +178,7 @@ _COMMANDS: dict[str, dict[str, Command]] = {
     "Service": {
         "serve": service.serve,
         "doctor": service.doctor,
+        "migrate": moving.migrate,
         "version": service.show_version,
     },
     "Access": {"whoami": access.whoami, "audit": oversight.audit},
@@ -174,6 +187,7 @@ _COMMANDS: dict[str, dict[str, Command]] = {
         "restore": upkeep.restore,
         "export": transfer.export,
         "import": transfer.import_,
+        "copy": moving.copy,
         "sweep": upkeep.sweep,
         "erase": upkeep.erase,
     },

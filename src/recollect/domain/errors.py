@@ -44,6 +44,7 @@
     │   ├── StoreCorrupt
     │   ├── StoreClosed
     │   ├── NotAStore
+    │   ├── StoreIncomplete
     │   ├── SchemaTooNew
     │   └── EngineTooOld
     ├── ServiceTrouble               the service cannot answer now
@@ -318,7 +319,8 @@ class StoreFull(StoreTrouble):
 
 
 class StoreUnavailable(StoreTrouble):
-    """The engine could not read or write; nothing was changed. Check disk and permissions, then try again."""
+    """The engine could not read or write; nothing was changed. For a data directory, check disk and permissions. For a
+    database server, check that it runs, and the host, port, user, password and network. Then try again."""
 
     code = "store_unavailable"
     retriable = True
@@ -347,6 +349,12 @@ class NotAStore(StoreTrouble):
     """The path holds something else: choose an empty or new directory, or the right one."""
 
     code = "not_a_store"
+
+
+class StoreIncomplete(StoreTrouble):
+    """A copy to this place was not finished: run the same `recollect copy` again, which goes on where it was."""
+
+    code = "store_incomplete"
 
 
 class SchemaTooNew(StoreTrouble):

@@ -8,6 +8,8 @@ K5  A destruction is remembered until its receipt is in the log, so that a crash
 K6  Re-wrapping under another master key changes no data key and can be interrupted at any point.
 K7  A derived key depends on tenant and purpose alone: it is the same in every process, after a restart and after
     re-wrapping, and no other tenant or purpose has it.
+K8  Keys can be read as they are kept, in the order of their ids, from any id on. Destructions and keys that are told to
+    another key store in this order leave it with the same keys, so that the same master key opens the same values.
 """
 
 from __future__ import annotations
@@ -76,6 +78,10 @@ class KeyStore(ABC):
     @abstractmethod
     def by_id(self, key_id: bytes) -> WrappedKey | None:
         """The key of that id, or None when there is none any more."""
+
+    @abstractmethod
+    def kept(self, after: bytes = b"", limit: int = 1_000) -> Sequence[WrappedKey]:
+        """Keys as they are kept, in the order of their ids, after that one (K8)."""
 
     @abstractmethod
     def add(self, make: Callable[[], Iterable[WrappedKey]]) -> None:

@@ -85,6 +85,15 @@ S56  Versions that lack an entry in a series are the live ones that the index re
 S57  Dropping a series removes its entries, batch by batch, and no others.
 S58  Rows by their ids come in the order of the ids, each as it is now; ids of no row of the tenant are left out.
 S59  The index's figures are exact: entries of a series, versions that wait, and those among them that were put off.
+
+Copying
+S60  What is stored can be read as it is, of all tenants, shelf by shelf: every record once, sealed, in the order of
+     their names, which is the same in every backend; and from any name on.
+S61  Records that were read so are taken over as they are, in place of those of the same name, however often, in any
+     portions and in any order; others can be taken away by their names. What was taken over whole answers every call
+     as it did where it was read: the same heads, a log that verifies, the same history, receipts and index.
+S62  Data that is marked as being copied is refused with `StoreIncomplete` by whoever opens it for use, until the mark
+     is taken away. A mark lasts, and a new one that comes with records is there once they are.
 """
 
 from __future__ import annotations
@@ -93,7 +102,7 @@ import asyncio
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -111,6 +120,7 @@ from recollect.domain.queries import EventPage, EventQuery, Find, NamespaceQuery
 from recollect.domain.reasons import Plane
 from recollect.domain.retention import Pass, Retention, Swept
 from recollect.domain.rows import Row
+from recollect.domain.stored import Name, Shelf, Stored
 from recollect.domain.verification import Problem
 
 Result = TypeVar("Result")
@@ -416,6 +426,33 @@ class Store(ABC):
     async def backup(self, target: Path, progress: Progress | None = None) -> None:
         """Write a consistent copy of everything to a new file (S42)."""
         raise Unsupported(f"{type(self).__name__} cannot be backed up to {target}", progress=progress is not None)
+
+    # -- copying, where `copy` is declared
+
+    def stored(self, shelf: Shelf, after: Name = ()) -> AsyncGenerator[list[Stored], None]:
+        """Every record of a shelf after that name, batch by batch (S60)."""
+        raise self._uncopied(shelf, after)
+
+    async def amount(self, shelf: Shelf) -> int:
+        """About how many records a shelf has, to show how far one is."""
+        raise self._uncopied(shelf)
+
+    async def take_over(
+        self, shelf: Shelf, records: Sequence[Stored], gone: Sequence[Name] = (), *, mark: bytes | None = None
+    ) -> None:
+        """Keep these records as they are, take those names away, and set the mark, if one is given (S61, S62)."""
+        raise self._uncopied(shelf, records, gone, mark)
+
+    async def mark(self) -> bytes | None:
+        """The mark that the data is being copied; None when it is whole (S62)."""
+        raise self._uncopied()
+
+    async def set_mark(self, mark: bytes | None) -> None:
+        """Mark the data as being copied, or as whole (S62)."""
+        raise self._uncopied(mark)
+
+    def _uncopied(self, *_: object) -> Unsupported:
+        return Unsupported(f"{type(self).__name__} cannot be copied")
 
     @abstractmethod
     async def close(self) -> None:

@@ -32,6 +32,10 @@ class MemoryKeyStore(KeyStore):
         """The key of that id."""
         return self._keys.get(key_id)
 
+    def kept(self, after: bytes = b"", limit: int = 1_000) -> Sequence[WrappedKey]:
+        """Keys in the order of their ids."""
+        return [self._keys[key_id] for key_id in sorted(self._keys) if key_id > after][:limit]
+
     def add(self, make: Callable[[], Iterable[WrappedKey]]) -> None:
         """Keep keys whose subject does not have that generation yet."""
         taken = {(key.tenant, key.subject, key.generation) for key in self._keys.values()}

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from recollect.backends.memory.indexing import IndexKeeping
+from recollect.backends.memory.copying import Copyable
 from recollect.backends.memory.shelf import Tenant, beyond, is_due, sort_key
 from recollect.domain.address import ROOT, Address, Namespace, in_subtree, subject_of
 from recollect.domain.attributes import stored_attributes
@@ -63,7 +63,7 @@ from recollect.ports.store import (
 )
 
 
-class MemoryStore(IndexKeeping):
+class MemoryStore(Copyable):
     """Rows and log in plain Python structures. Nothing awaits, so it serves both kinds of caller."""
 
     def __init__(self, *, clock: Clock, ids: Ids, sealer: Sealer, direct: bool = False) -> None:

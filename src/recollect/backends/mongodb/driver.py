@@ -58,7 +58,8 @@ class Taken(Exception):
 
 
 class Lost(StoreUnavailable):
-    """The server did not answer a write, so it may or may not have happened; whoever asked finds out."""
+    """The server did not answer in time, so a write may or may not have happened. Check that it runs, how busy it is,
+    and the network, then try again."""
 
 
 def translated(problem: PyMongoError) -> RecollectError:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pymongo import MongoClient, ReadPreference
-from pymongo.errors import DuplicateKeyError
+from pymongo.errors import BulkWriteError, DuplicateKeyError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
@@ -25,6 +25,10 @@ from recollect.backends.mongodb.options import MongoOptions
 from recollect.backends.mongodb.schema import KEYS, prepare
 from recollect.domain.instants import Instant
 from recollect.ports.keys import Destruction, KeyStore, WrappedKey
+
+_FEW = 4
+"""For up to so many keys, destructions are looked up one by one; for more, together."""
+_DUPLICATE = 11_000
 
 
 class MongoKeyStore(KeyStore):
@@ -69,17 +73,43 @@ class MongoKeyStore(KeyStore):
                 return None
             return self._key(found)
 
+    def kept(self, after: bytes = b"", limit: int = 1_000) -> Sequence[WrappedKey]:
+        """Keys in the order of their ids, without those that a destruction left behind."""
+        found: list[WrappedKey] = []
+        with translating():
+            lasts = self._lasts()
+            while len(found) < limit:
+                batch = self._keys.find({"id": {"$gt": after}}, sort=[("id", 1)], limit=limit).to_list()
+                if not batch:
+                    break
+                after = batch[-1]["id"]
+                alive = [key for key in batch if key["epoch"] >= lasts.get((key["tenant"], key["subject"]), 0)]
+                used = self._used([key["id"] for key in alive])
+                found += [_wrapped(key, used.get(key["id"], 0)) for key in alive]
+        return found[:limit]
+
     def add(self, make: Callable[[], Iterable[WrappedKey]]) -> None:
         """Keep new keys; the first to give a subject a generation wins."""
         with self._lock, translating():
-            epoch = self._epoch()
-            for key in make():
-                last = self._last(key.tenant, key.subject)
-                self._count([key.id], key.reserved)
-                try:
-                    self._keys.insert_one({"_id": _name(key, last), "epoch": epoch, **_fields(key)})
-                except DuplicateKeyError:
-                    self._uses.delete_many({"key": key.id})
+            epoch, keys = self._epoch(), list(make())
+            if not keys:
+                return
+            lasts = self._lasts() if len(keys) > _FEW else {}
+            named = {
+                _name(key, lasts.get(_whose(key), 0) if lasts else self._last(key.tenant, key.subject)): key
+                for key in keys
+            }
+            counted = {key.id: _uses(key.id, key.reserved) for key in named.values()}
+            self._uses.insert_many(counted.values())
+            try:
+                documents = [{"_id": name, "epoch": epoch, **_fields(key)} for name, key in named.items()]
+                self._keys.insert_many(documents, ordered=False)
+            except BulkWriteError as problem:
+                refused = problem.details.get("writeErrors", [])
+                if not refused or any(each.get("code") != _DUPLICATE for each in refused):
+                    raise
+                lost = [counted[documents[each["index"]]["id"]]["_id"] for each in refused]
+                self._uses.delete_many({"_id": {"$in": lost}})
 
     def reserve(self, key_ids: Sequence[bytes], uses: int) -> None:
         """Count uses before they happen."""
@@ -157,22 +187,43 @@ class MongoKeyStore(KeyStore):
         self._keys.delete_many(where)
         self._uses.delete_many({"key": {"$in": ids}})
 
+    def _lasts(self) -> dict[tuple[str, str], int]:
+        """The number of the last destruction of every subject that was ever destroyed."""
+        told = self._destroyed.find({}, {"tenant": 1, "subject": 1, "number": 1}, sort=[("number", 1)]).to_list()
+        return {(each["tenant"], each["subject"]): int(each["number"]) for each in told}
+
     def _count(self, key_ids: Sequence[bytes], uses: int) -> None:
-        counted = [{"_id": secrets.token_hex(12), "key": key_id, "uses": uses} for key_id in key_ids]
-        if counted:
-            self._uses.insert_many(counted)
+        if key_ids:
+            self._uses.insert_many([_uses(key_id, uses) for key_id in key_ids])
+
+    def _used(self, key_ids: Sequence[bytes]) -> dict[bytes, int]:
+        used: dict[bytes, int] = {}
+        for each in self._uses.find({"key": {"$in": list(key_ids)}}).to_list() if key_ids else []:
+            used[each["key"]] = used.get(each["key"], 0) + int(each["uses"])
+        return used
 
     def _key(self, found: Document) -> WrappedKey:
-        reserved = sum(int(each["uses"]) for each in self._uses.find({"key": found["id"]}).to_list())
-        return WrappedKey(
-            found["id"],
-            found["tenant"],
-            found["subject"],
-            int(found["generation"]),
-            found["master"],
-            found["wrapped"],
-            reserved,
-        )
+        return _wrapped(found, self._used([found["id"]]).get(found["id"], 0))
+
+
+def _wrapped(found: Document, reserved: int) -> WrappedKey:
+    return WrappedKey(
+        found["id"],
+        found["tenant"],
+        found["subject"],
+        int(found["generation"]),
+        found["master"],
+        found["wrapped"],
+        reserved,
+    )
+
+
+def _uses(key_id: bytes, uses: int) -> Document:
+    return {"_id": secrets.token_hex(12), "key": key_id, "uses": uses}
+
+
+def _whose(key: WrappedKey) -> tuple[str, str]:
+    return key.tenant, key.subject
 
 
 def _name(key: WrappedKey, last: int) -> str:

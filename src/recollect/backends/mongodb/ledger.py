@@ -89,7 +89,7 @@ class Ledger:
 
     async def is_newest(self, state: State) -> bool:
         """True while there is no commit after this one."""
-        return await self._driver.find_one(COMMITS, {"_id": _name(state.tenant, state.number + 1)}, _ID) is None
+        return await self._driver.find_one(COMMITS, {"_id": commit_name(state.tenant, state.number + 1)}, _ID) is None
 
     async def append(self, state: State, commit: bytes, plan: Plan, now: Instant) -> bool:
         """Make this the next commit, and carry it out; False when another one was first."""
@@ -138,8 +138,8 @@ class Ledger:
         number, seen = self._known.get(tenant, (0, 0.0))
         found: Document | None = None
         if number and time.monotonic() - seen < _FORGET_SECONDS:
-            found = await self._driver.find_one(COMMITS, {"_id": _name(tenant, number)}, _STATE)
-            following = await self._driver.find_one(COMMITS, {"_id": _name(tenant, number + 1)}, _ID)
+            found = await self._driver.find_one(COMMITS, {"_id": commit_name(tenant, number)}, _STATE)
+            following = await self._driver.find_one(COMMITS, {"_id": commit_name(tenant, number + 1)}, _ID)
             if following is not None:
                 found = None
         if found is None:
@@ -226,13 +226,14 @@ class Attempts:
         return bool(self._sent)
 
 
-def _name(tenant: str, number: int) -> str:
+def commit_name(tenant: str, number: int) -> str:
+    """The name of a commit's document."""
     return f"{tenant}/{number:016x}"
 
 
 def _document(state: State, commit: bytes, head: Head, now: Instant) -> Document:
     return {
-        "_id": _name(state.tenant, state.number + 1),
+        "_id": commit_name(state.tenant, state.number + 1),
         "tenant": state.tenant,
         "number": state.number + 1,
         "commit": commit,

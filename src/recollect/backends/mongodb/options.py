@@ -23,6 +23,9 @@ class MongoOptions:
     turns: str = ""
     """Stores of one process with the same word here take turns in writing; for tests that play several processes."""
 
+    partial: bool = False
+    """Open data that was only partly copied too: for who goes on with copying."""
+
     def __post_init__(self) -> None:
         if not self.url.startswith(("mongodb://", "mongodb+srv://")):
             raise InvalidSetting("a MongoDB connection string begins with mongodb:// or mongodb+srv://")

@@ -8,10 +8,11 @@ coroutines to their end. How commits happen is told in `ledger`.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from typing import TypeVar
 
-from recollect.backends.mongodb import index, leases, log, reads
+from recollect.backends.mongodb import copying, index, leases, log, reads
 from recollect.backends.mongodb.documents import Moved
 from recollect.backends.mongodb.driver import Driver
 from recollect.backends.mongodb.ledger import Ledger
@@ -31,6 +32,7 @@ from recollect.domain.queries import EventPage, EventQuery, Find, NamespaceQuery
 from recollect.domain.reasons import Plane
 from recollect.domain.retention import Pass, Retention, Swept
 from recollect.domain.rows import Row
+from recollect.domain.stored import Name, Shelf, Stored
 from recollect.ports.clock import Clock, Ids
 from recollect.ports.keys import Sealer
 from recollect.ports.signals import Signal
@@ -57,6 +59,8 @@ _READS = 100
 
 class MongoStore(Store):
     """Rows and log in one MongoDB database; any number of processes may share it."""
+
+    capabilities = frozenset({"copy"})
 
     def __init__(self, options: MongoOptions, *, clock: Clock, ids: Ids, sealer: Sealer, direct: bool = False) -> None:
         self.direct = direct
@@ -249,6 +253,37 @@ class MongoStore(Store):
         """Run blocking work on a thread, or here when the caller is a plain one."""
         self._check_open()
         return await self._sealing.open(work)
+
+    async def stored(self, shelf: Shelf, after: Name = ()) -> AsyncGenerator[list[Stored], None]:
+        """The records of a shelf, as they are."""
+        self._check_open()
+        async with aclosing(copying.stored(self._driver, self._ledger, shelf, after)) as batches:
+            async for batch in batches:
+                yield batch
+
+    async def amount(self, shelf: Shelf) -> int:
+        """About how many records a shelf has."""
+        self._check_open()
+        return await copying.amount(self._driver, shelf)
+
+    async def take_over(
+        self, shelf: Shelf, records: Sequence[Stored], gone: Sequence[Name] = (), *, mark: bytes | None = None
+    ) -> None:
+        """Keep records as they are, and then the mark."""
+        self._check_open()
+        await copying.take_over(self._driver, shelf, records, gone)
+        if mark is not None:
+            await copying.set_mark(self._driver, mark)
+
+    async def mark(self) -> bytes | None:
+        """The mark that the data is being copied."""
+        self._check_open()
+        return await copying.mark(self._driver)
+
+    async def set_mark(self, mark: bytes | None) -> None:
+        """Mark the data as being copied, or as whole."""
+        self._check_open()
+        await copying.set_mark(self._driver, mark)
 
     async def close(self) -> None:
         """Close every connection."""

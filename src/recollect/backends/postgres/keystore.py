@@ -36,7 +36,7 @@ CREATE TABLE destructions (
     settled boolean NOT NULL
 );
 """
-_STEPS = (Step(_SCHEMA),)
+STEPS = (Step(_SCHEMA),)
 _COLUMNS = "id, tenant, subject, generation, master, wrapped, reserved"
 _OF = "tenant = $1 AND subject = $2"
 _ONE_AT_A_TIME = "LOCK TABLE keys IN SHARE ROW EXCLUSIVE MODE"
@@ -57,7 +57,7 @@ class PostgresKeyStore(KeyStore):
         with translating():
             self._link: Link | None = open_link(options)
             try:
-                migrate(self._link, options.schema, _STEPS)
+                migrate(self._link, options.schema, STEPS)
             except BaseException:
                 self._link.close()
                 raise
@@ -82,12 +82,23 @@ class PostgresKeyStore(KeyStore):
         """The key of that id."""
         return self._one(f"SELECT {_COLUMNS} FROM keys WHERE id = $1", key_id)
 
+    def kept(self, after: bytes = b"", limit: int = 1_000) -> Sequence[WrappedKey]:
+        """Keys in the order of their ids."""
+        sql = f"SELECT {_COLUMNS} FROM keys WHERE id > $1 ORDER BY id LIMIT $2"
+        with self._asking() as link:
+            return [WrappedKey(*row) for row in link.rows(sql, after, limit)]
+
     def add(self, make: Callable[[], Iterable[WrappedKey]]) -> None:
         """Keep new keys, made within the transaction; the first to give a subject a generation wins."""
         with self._changing() as link:
             sql = f"INSERT INTO keys ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING"
-            for key in make():
-                link.send(sql, key.id, key.tenant, key.subject, key.generation, key.master, key.wrapped, key.reserved)
+            link.many(
+                sql,
+                [
+                    (key.id, key.tenant, key.subject, key.generation, key.master, key.wrapped, key.reserved)
+                    for key in make()
+                ],
+            )
 
     def reserve(self, key_ids: Sequence[bytes], uses: int) -> None:
         """Count uses durably before they happen, in one transaction for all."""

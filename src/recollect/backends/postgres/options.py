@@ -33,6 +33,9 @@ class PostgresOptions:
     idle_seconds: float = 60.0
     """After how long the server gives up a transaction that a stuck process has left open."""
 
+    partial: bool = False
+    """Open data that was only partly copied too: for who goes on with copying."""
+
     def __post_init__(self) -> None:
         if not _SCHEMA.fullmatch(self.schema):
             raise InvalidSetting(f"{self.schema!r} is not a usable schema name: small letters, digits and '_'")

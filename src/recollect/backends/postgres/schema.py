@@ -170,14 +170,14 @@ def migrate(link: Link, schema: str, steps: tuple[Step, ...] = STEPS, *, finish:
 
     What older programs may still need goes only when asked to `finish`: once none of them is running.
     """
-    done = _done(link, schema)
+    done = steps_done(link, schema)
     fresh = not done
     if len(done) == len(steps) and (all(done) or not finish):
         return
     link.send("BEGIN")
     try:
         link.send("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"recollect {schema}")
-        done = _done(link, schema)
+        done = steps_done(link, schema)
         if len(done) > len(steps):
             raise SchemaTooNew(
                 f"the data has schema {len(done)}; this program knows up to {len(steps)}", schema=len(done)
@@ -198,7 +198,7 @@ def migrate(link: Link, schema: str, steps: tuple[Step, ...] = STEPS, *, finish:
         raise
 
 
-def _done(link: Link, schema: str) -> list[bool]:
+def steps_done(link: Link, schema: str) -> list[bool]:
     """For every step that was taken, in order, whether its second part was too."""
     if link.row(f"{_TABLES} AND c.relname = 'recollect_schema'", schema) is None:
         return []

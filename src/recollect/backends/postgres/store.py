@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
 import psycopg
 
-from recollect.backends.postgres import commits, entries, erasing, log, reads, upkeep
+from recollect.backends.postgres import commits, copying, entries, erasing, log, reads, upkeep
 from recollect.backends.postgres.bell import Bell
 from recollect.backends.postgres.connections import Link, Pool, is_lost, is_worth_repeating, translated, translating
 from recollect.backends.postgres.keystore import epoch_of
@@ -35,6 +35,7 @@ from recollect.domain.queries import EventPage, EventQuery, Find, NamespaceQuery
 from recollect.domain.reasons import Plane
 from recollect.domain.retention import Pass, Retention, Swept
 from recollect.domain.rows import Row
+from recollect.domain.stored import Name, Shelf, Stored
 from recollect.ports.clock import Clock, Ids
 from recollect.ports.keys import Destruction, Sealer, erasure_of
 from recollect.ports.signals import Signal
@@ -62,6 +63,8 @@ _DEAF_POLL_SECONDS = 0.05
 class PostgresStore(Store):
     """Rows and log in a schema of a PostgreSQL database; any number of processes may share it."""
 
+    capabilities = frozenset({"copy"})
+
     def __init__(
         self, options: PostgresOptions, *, clock: Clock, ids: Ids, sealer: Sealer, direct: bool = False
     ) -> None:
@@ -77,6 +80,8 @@ class PostgresStore(Store):
         try:
             with translating(), self._pool.lend() as link:
                 migrate(link, options.schema)
+                if not options.partial:
+                    copying.check_whole(link, options.schema)
         except BaseException:
             self._pool.close()
             raise
@@ -281,19 +286,43 @@ class PostgresStore(Store):
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         """Take or prolong a lease."""
-        return await self._run(self._leased, lambda link: upkeep.acquire(link, name, holder, seconds, self._clock()))
+        return await self._run(self._repeated, lambda link: upkeep.acquire(link, name, holder, seconds, self._clock()))
 
     async def renew(self, lease: Lease, seconds: float) -> Lease:
         """Prolong a lease that is still held."""
-        return await self._run(self._leased, lambda link: upkeep.renew(link, lease, seconds, self._clock()))
+        return await self._run(self._repeated, lambda link: upkeep.renew(link, lease, seconds, self._clock()))
 
     async def release(self, lease: Lease) -> None:
         """Give a lease back."""
-        await self._run(self._leased, lambda link: upkeep.release(link, lease, self._clock()))
+        await self._run(self._repeated, lambda link: upkeep.release(link, lease, self._clock()))
 
     async def aside(self, work: Callable[[], Result]) -> Result:
         """Run blocking work on a thread beside the others, or here when the caller is a plain thread."""
         return await self._run(work, threads=self._slow)
+
+    async def stored(self, shelf: Shelf, after: Name = ()) -> AsyncGenerator[list[Stored], None]:
+        """The records of a shelf, as they are."""
+        while found := await self._read(copying.page, shelf, after):
+            yield found
+            after = found[-1].name
+
+    async def amount(self, shelf: Shelf) -> int:
+        """How many records a shelf has."""
+        return await self._read(copying.amount, shelf)
+
+    async def take_over(
+        self, shelf: Shelf, records: Sequence[Stored], gone: Sequence[Name] = (), *, mark: bytes | None = None
+    ) -> None:
+        """Keep records as they are, in one transaction with the mark."""
+        await self._run(self._repeated, lambda link: copying.take_over(link, shelf, records, gone, mark))
+
+    async def mark(self) -> bytes | None:
+        """The mark that the data is being copied."""
+        return await self._read(copying.mark)
+
+    async def set_mark(self, mark: bytes | None) -> None:
+        """Mark the data as being copied, or as whole."""
+        await self._run(self._repeated, lambda link: copying.set_mark(link, mark))
 
     async def close(self) -> None:
         """Carry out what was submitted, then close every connection."""
@@ -336,8 +365,8 @@ class PostgresStore(Store):
             return work(*arguments)
         return await asyncio.get_running_loop().run_in_executor(threads or self._threads, work, *arguments)
 
-    def _leased(self, work: Callable[[Link], Result]) -> Result:
-        """Work on a lease, in a transaction of its own; done again when the connection had broken before."""
+    def _repeated(self, work: Callable[[Link], Result]) -> Result:
+        """Work that can be repeated, in a transaction of its own; done again when the connection had broken before."""
         try:
             try:
                 return self._in_transaction(work)
@@ -357,7 +386,7 @@ class PostgresStore(Store):
                 link.send("COMMIT")
             except psycopg.Error as problem:
                 if is_lost(problem):
-                    raise OutcomeUnknown("the connection broke while the lease was being kept") from problem
+                    raise OutcomeUnknown("the connection broke while the transaction was being kept") from problem
                 raise
             return answer
 

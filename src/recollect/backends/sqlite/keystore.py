@@ -83,6 +83,12 @@ class SqliteKeyStore(KeyStore):
         """The key of that id."""
         return self._one(f"SELECT {_COLUMNS} FROM keys WHERE id = ?", (key_id,))
 
+    def kept(self, after: bytes = b"", limit: int = 1_000) -> Sequence[WrappedKey]:
+        """Keys in the order of their ids."""
+        sql = f"SELECT {_COLUMNS} FROM keys WHERE id > ? ORDER BY id LIMIT ?"
+        with self._lock, self._translating():
+            return [WrappedKey(*row) for row in self._db.execute(sql, (after, limit))]
+
     def add(self, make: Callable[[], Iterable[WrappedKey]]) -> None:
         """Keep new keys, made within the transaction; the first to give a subject a generation wins."""
         with self._transaction():

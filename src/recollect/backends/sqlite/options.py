@@ -27,3 +27,5 @@ class SqliteOptions:
     """Page cache of the writing connection."""
     checkpoint_pages: int = 4_000
     """After how many pages of write-ahead log they are moved into the main file."""
+    partial: bool = False
+    """Open data that was only partly copied too: for who goes on with copying."""

@@ -187,6 +187,15 @@ def check_ours(path: Path, newest: int = len(MIGRATIONS)) -> None:
         raise SchemaTooNew(f"the data has schema {version}; this program knows up to {newest}", schema=version)
 
 
+def version_of(path: Path) -> int:
+    """The schema that a file has; it is only read."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return _version(connection)
+    finally:
+        connection.close()
+
+
 def _version(connection: apsw.Connection) -> int:
     application = connection.execute("PRAGMA application_id").get
     version = connection.execute("PRAGMA user_version").get

@@ -11,7 +11,7 @@ import asyncio
 import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import apsw
 
-from recollect.backends.sqlite import commits, entries, log, reads, upkeep
+from recollect.backends.sqlite import commits, copying, entries, log, reads, upkeep
 from recollect.backends.sqlite.connections import ReaderPool, translated, translating
 from recollect.backends.sqlite.options import SqliteOptions
 from recollect.backends.sqlite.schema import check_engine, migrate
@@ -36,6 +36,7 @@ from recollect.domain.queries import EventPage, EventQuery, Find, NamespaceQuery
 from recollect.domain.reasons import Plane
 from recollect.domain.retention import Pass, Retention, Swept
 from recollect.domain.rows import Row
+from recollect.domain.stored import Name, Shelf, Stored
 from recollect.ports.clock import Clock, Ids
 from recollect.ports.keys import Destruction, Sealer, erasure_of
 from recollect.ports.signals import Signal
@@ -62,7 +63,7 @@ _BACKUP_PAGES = 2_000
 class SqliteStore(Store):
     """Rows and log in one SQLite file; any number of processes may share it."""
 
-    capabilities = frozenset({"backup"})
+    capabilities = frozenset({"backup", "copy"})
 
     def __init__(self, options: SqliteOptions, *, clock: Clock, ids: Ids, sealer: Sealer, direct: bool = False) -> None:
         check_engine()
@@ -74,10 +75,13 @@ class SqliteStore(Store):
         self._signal = Signal(blocking=direct)
         self._reader = reads.Reader(sealer)
         self._closed = False
+        self._taking = copying.Taking()
         with translating():
             self._writer = Writer(options, sealer, self._signal.notify, self._empty_destroyed)
             try:
                 migrate(self._writer.db)
+                if not options.partial:
+                    copying.check_whole(self._writer.db)
             except BaseException:
                 self._writer.db.close()
                 raise
@@ -283,6 +287,30 @@ class SqliteStore(Store):
     async def backup(self, target: Path, progress: Progress | None = None) -> None:
         """Write a consistent copy beside the target, then move it there."""
         await self._read(_backup, target, progress, threads=self._slow)
+
+    async def stored(self, shelf: Shelf, after: Name = ()) -> AsyncGenerator[list[Stored], None]:
+        """The records of a shelf, as they are."""
+        while found := await self._read(copying.page, shelf, after):
+            yield found
+            after = found[-1].name
+
+    async def amount(self, shelf: Shelf) -> int:
+        """How many records a shelf has."""
+        return await self._read(copying.amount, shelf)
+
+    async def take_over(
+        self, shelf: Shelf, records: Sequence[Stored], gone: Sequence[Name] = (), *, mark: bytes | None = None
+    ) -> None:
+        """Keep records as they are, in one transaction with the mark."""
+        await self._write(lambda group: self._taking.take_over(group, shelf, records, gone, mark))
+
+    async def mark(self) -> bytes | None:
+        """The mark that the data is being copied."""
+        return await self._read(copying.mark)
+
+    async def set_mark(self, mark: bytes | None) -> None:
+        """Mark the data as being copied, or as whole."""
+        await self._write(lambda group: copying.set_mark(group.db, mark))
 
     async def close(self) -> None:
         """Carry out what was submitted, then close every connection."""

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 
 from recollect.testing.contract import (
     archiving,
+    copying,
     erasing,
     importing,
     indexing,
@@ -45,6 +46,7 @@ SUBJECTS = (
     stamping,
     relabelling,
     indexing,
+    copying,
 )
 """The modules with the checks, in the order of the clauses."""
 

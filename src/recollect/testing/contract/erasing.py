@@ -15,6 +15,7 @@ from recollect.domain.planning import Erasure
 from recollect.domain.queries import Archived, EventQuery, Find, NamespaceQuery
 from recollect.domain.reasons import EndReason, EventKind, Plane
 from recollect.domain.retention import Pass, Retention
+from recollect.domain.stored import Shelf
 from recollect.ports.store import Mark
 from recollect.testing.contract.scenes import (
     OTHER,
@@ -198,6 +199,9 @@ async def a_closed_store_refuses_every_call(trial: Trial) -> None:
     ]
     if "backup" in store.capabilities:
         calls.append(lambda: store.backup(trial.scratch / "late.backup"))
+    if "copy" in store.capabilities:
+        calls += [store.mark, lambda: store.set_mark(None), lambda: store.take_over(Shelf.EVENTS, [])]
+        calls += [lambda: store.amount(Shelf.EVENTS), lambda: anext(store.stored(Shelf.EVENTS))]
     for call in calls:
         await refused(StoreClosed, call())
     with suppress(StoreClosed):
