@@ -1,4 +1,7 @@
-"""Servers with one bug each, for the harnesses to find; the bugs are put in from outside of the service."""
+"""Servers with one bug each, for the harnesses to find; the bugs are put in from outside of the service.
+
+Some have no bug but a clock that is wrong, which they must get along with.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,18 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from tests.concurrency.feed import jittering_clock
+
 from recollect import server
 from recollect.config.sources import Watch
 from recollect.domain.callers import Caller, Role, local_caller
-from recollect.main import write_private
+from recollect.main import compose, write_private
+from recollect.ports.clock import Clock
 from recollect.service.identity import Identity
 from recollect.service.workings import Workings
 from recollect.surfaces.rest.app import make_app
@@ -189,6 +196,13 @@ def _keeps_every_body() -> list[Any]:
     return [_wrapped(wrap)]
 
 
+# -- clocks
+
+
+def _clock(clock: Clock) -> list[Any]:
+    return [patch.object(server, "compose", partial(compose, clock=clock))]
+
+
 BUGS: dict[str, Callable[[], list[Any]]] = {
     "acknowledges before it commits": _acknowledges_early,
     "leaves at once": _leaves_at_once,
@@ -197,4 +211,5 @@ BUGS: dict[str, Callable[[], list[Any]]] = {
     "looks, then makes the first key": _looks_then_makes_the_first_key,
     "dies when it notes the first key": _dies_when_it_notes_the_first_key,
     "keeps every body": _keeps_every_body,
+    "has a clock that jitters": lambda: _clock(jittering_clock),
 }
