@@ -68,7 +68,7 @@ class _PostgresScene:
 
     def open(self) -> PostgresStore:
         options = PostgresOptions(self.url, self.schema, connections=8)
-        store = self._make(options, clock=self.clock, ids=self._ids, sealer=self._sealer())
+        store = self._make(options, clock=self.clock, ids=self._ids, sealer=self._sealer(), leases=self.clock)
         self._stores.append(store)
         return store
 
