@@ -350,7 +350,7 @@ class StoreFull(StoreTrouble):
 
 
 class StoreUnavailable(StoreTrouble):
-    """The engine could not read or write; nothing was changed. Check disk and permissions, then try again."""
+    """Nothing was changed: try again. If it lasts, check the disk and its permissions, or the database server."""
 
     code = "store_unavailable"
     retriable = True
