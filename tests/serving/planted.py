@@ -20,6 +20,7 @@ from unittest.mock import patch
 from tests.concurrency.feed import jittering_clock
 
 from recollect import server
+from recollect.backends.postgres.writer import Group
 from recollect.config.sources import Watch
 from recollect.domain.callers import Caller, Role, local_caller
 from recollect.main import compose, write_private
@@ -104,6 +105,21 @@ def _early(app: App) -> App:
         await send({"type": "http.response.body", "body": b"{}"})
 
     return early
+
+
+# -- committing in two steps
+
+
+def _commits_in_two_steps() -> list[Any]:
+    def finish(group: Group) -> None:
+        group.flush()
+        group.link.send("COMMIT")
+        group.link.send("SELECT 1").fetchall()
+        group.link.send("BEGIN")
+        honest(group)
+
+    honest = Group.finish
+    return [patch.object(Group, "finish", finish)]
 
 
 # -- leaving at once when told to stop
@@ -225,6 +241,7 @@ def _clock(clock: Clock) -> list[Any]:
 
 BUGS: dict[str, Callable[[], list[Any]]] = {
     "acknowledges before it commits": _acknowledges_early,
+    "commits in two steps": _commits_in_two_steps,
     "leaves at once": _leaves_at_once,
     "remembers callers": _remembers_callers,
     "remembers callers for ever": lambda: _remembers_callers(float("inf")),
