@@ -10,7 +10,7 @@ import pytest
 from tests.engines.postgres import needs_cluster, needs_postgres
 from tests.processes.conftest import SERVERS
 from tests.serving.fleets import BOUNDLESS, Fleet
-from tests.serving.killing import KEPT, Tally, kill_often
+from tests.serving.killing import KEPT, LOST, Tally, kill_often
 from tests.serving.planted import planted
 from tests.sizes import sized
 
@@ -28,11 +28,11 @@ def cluster() -> Iterator[PostgresCluster]:
 
 
 def killed_often(
-    folder: Path, count: int, cluster: PostgresCluster | None = None, *, until_found: bool = False, unsafe: bool = False
+    folder: Path, count: int, cluster: PostgresCluster | None = None, *, until: str = "", unsafe: bool = False
 ) -> Tally:
     """Kill one of three servers so often, or PostgreSQL beneath all of them, on a fresh database now and then."""
     tally = Tally()
-    while tally.cycles < count and not (until_found and tally.flaws):
+    while tally.cycles < count and not tally.tells(until):
         cycles = min(CYCLES_PER_DATABASE, count - tally.cycles)
         with fresh_database(needs_postgres() if cluster is None else cluster.url) as url:
             if unsafe:
@@ -41,7 +41,7 @@ def killed_often(
                     connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = off".encode())
             with Fleet(folder / str(tally.cycles), SERVERS, store=url, **KEPT, **BOUNDLESS) as fleet:
                 victims = fleet.servers if cluster is None else [cluster]
-                kill_often(fleet, victims, cycles, tally, until_found=until_found)
+                kill_often(fleet, victims, cycles, tally, until=until)
     return tally
 
 
@@ -65,10 +65,10 @@ def test_whatever_was_answered_survives_the_killing_of_postgresql(
 
 def test_a_server_that_acknowledges_before_it_commits_is_found(tmp_path: Path) -> None:
     with planted("acknowledges before it commits"):
-        tally = killed_often(tmp_path, 6, until_found=True)
-    assert any("was acknowledged" in flaw for flaw in tally.flaws), tally
+        tally = killed_often(tmp_path, 6, until=LOST)
+    assert tally.tells(LOST), tally.flaws
 
 
 def test_a_postgresql_that_does_not_wait_for_its_disk_is_found(cluster: PostgresCluster, tmp_path: Path) -> None:
-    tally = killed_often(tmp_path, 6, cluster, until_found=True, unsafe=True)
-    assert any("was acknowledged" in flaw for flaw in tally.flaws), tally
+    tally = killed_often(tmp_path, 6, cluster, until=LOST, unsafe=True)
+    assert tally.tells(LOST), tally.flaws

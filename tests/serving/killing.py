@@ -17,6 +17,8 @@ EACH_CYCLE = 20
 """So many writes are acknowledged in a cycle, or more, on average."""
 RECOVERY_SECONDS = 60.0
 """Far longer than it may take on any machine; what it took is told."""
+LOST = "was acknowledged"
+"""What is said of a write that was acknowledged, and is not there."""
 KEPT = {"keep_deleted_seconds": "none", "sweep_seconds": 3_600}
 """Values of deleted keys stay, so that the log can be compared."""
 
@@ -41,6 +43,10 @@ class Tally:
     recoveries: list[float] = field(default_factory=list)
     """How many seconds after each start every server had acknowledged a write."""
 
+    def tells(self, what: str) -> bool:
+        """Whether a flaw was found that says this."""
+        return bool(what) and any(what in flaw for flaw in self.flaws)
+
     def __str__(self) -> str:
         slowest, sorted_times = max(self.recoveries), sorted(self.recoveries)
         return (
@@ -49,12 +55,23 @@ class Tally:
         )
 
 
-def kill_often(fleet: Fleet, victims: Sequence[Mortal], count: int, tally: Tally, *, until_found: bool = False) -> None:
-    """Kill one of the victims so often while all servers are written to, and look at what it has left."""
+def kill_often(
+    fleet: Fleet,
+    victims: Sequence[Mortal],
+    count: int,
+    tally: Tally,
+    *,
+    through: Sequence[str] = (),
+    until: str = "",
+) -> None:
+    """Kill one of the victims so often while all servers, or what is before them, are written to, and look at it all.
+
+    It ends early once a flaw was found that says `until`.
+    """
     crowd, chance = Crowd("w"), random.Random(count)
     for _ in range(count):
         victim = chance.choice(victims)
-        crowd.begin(fleet.token, *fleet.urls)
+        crowd.begin(fleet.token, *(through or fleet.urls))
         time.sleep(chance.uniform(0.05, LONGEST_SECONDS))
         _let_write(crowd, chance.randint(1, 2 * EACH_CYCLE))
         victim.kill()
@@ -62,9 +79,9 @@ def kill_often(fleet: Fleet, victims: Sequence[Mortal], count: int, tally: Tally
         crowd.end()
         victim.start()
         tally.recoveries.append(recovered(fleet))
-        tally.flaws += crowd.flaws(chance.choice(fleet.urls), fleet.token)
+        tally.flaws += crowd.flaws(chance.choice([*fleet.urls, *through]), fleet.token)
         tally.cycles += 1
-        if until_found and tally.flaws:
+        if tally.tells(until):
             break
     tally.acknowledged += crowd.acknowledged
 

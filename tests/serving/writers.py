@@ -86,8 +86,8 @@ class Writer:
     def _do(self, line: Line, method: str, target: str, body: object, effects: Effects, status: int = 200) -> None:
         self._under_way = effects
         reply = line.ask(method, target, body)
-        if reply.status == 503 and reply.json()["code"] == "outcome_unknown":
-            raise Unanswered("the server does not know either")
+        if reply.status == 502 or (reply.status == 503 and reply.json()["code"] == "outcome_unknown"):
+            raise Unanswered("the server, or what is before it, does not know either")
         self._under_way = []
         if reply.status == status:
             self.acknowledged += status != 409
