@@ -56,6 +56,7 @@ class Balancer:
             checking.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
         request = Request(scope, receive)
         response = await self._forward(request, await request.body())
         await response(scope, receive, send)
@@ -160,7 +161,7 @@ def follow(url: str, key: str, heard: list[str]) -> None:
 
 
 def write(url: str, key: str, second: Process) -> int:
-    """Write through the proxy, while the second process is killed and started again; return how often that went well."""
+    """Write through the proxy while the second process is killed and started again; return how often it was told so."""
     acknowledged = 0
     with Client(url, key) as client:
         for number in range(WRITES):

@@ -9,7 +9,7 @@ import random
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +24,7 @@ import recollect
 import recollect_client
 from recollect.domain.address import decode_namespace
 from recollect.domain.instants import Instant
+from recollect.main import system_clock
 from recollect.service import views
 from recollect.sync import MemoriesSync
 from recollect.testing.feed import Discrepancies, compare
@@ -103,7 +104,7 @@ class InFolder(Place):
     path: Path
 
     def open(self, *, writing: bool = False) -> AbstractContextManager[MemoriesSync | Client]:
-        return recollect.open_sync(self.path, **({"clock": jittering_clock} if writing else {}))
+        return recollect.open_sync(self.path, clock=jittering_clock if writing else system_clock)
 
     def look(self, sql: str, *bindings: object) -> list[tuple[Any, ...]]:
         with closing(apsw.Connection(str(self.path / "recollect.db"), flags=apsw.SQLITE_OPEN_READONLY)) as db:
@@ -120,7 +121,7 @@ class Served(Place):
     token: str
     database: str
 
-    def open(self, *, writing: bool = False) -> AbstractContextManager[MemoriesSync | Client]:
+    def open(self, *, writing: bool = False) -> AbstractContextManager[MemoriesSync | Client]:  # noqa: ARG002 - the servers have the clocks
         return Client(self.url, self.token, timeout=60)
 
     def look(self, sql: str, *bindings: object) -> list[tuple[Any, ...]]:
@@ -169,7 +170,8 @@ def _write(memories: MemoriesSync | Client, writer: int, events: int) -> list[To
     while len(told) < events:
         count = min(chance.choice((1, 1, 2, 5, 20)), events - len(told))
         operations = [_operation(chance, terms) for _ in range(count)]
-        for operation, outcome in zip(operations, memories.batch(operations), strict=True):
+        outcomes: Sequence[Any] = memories.batch(operations)
+        for operation, outcome in zip(operations, outcomes, strict=True):
             if outcome.kind is not None and outcome.sequence is not None:
                 place = (tuple(operation.namespace), operation.key)
                 told.append(Told(outcome.sequence, str(outcome.kind), *place, outcome.revision))

@@ -57,7 +57,8 @@ class Scene:
             answer = "unknown"
         except RecollectError as problem:
             answer = problem.code
-        was, _ = self.cutter.was, self.cutter.cut_at(None)
+        was = self.cutter.was
+        self.cutter.cut_at(None)
         self.answers[answer] += 1
         told = whole_log(self.line, *place)
         allowed = {"done": [2], "not done": [0], "unknown": [0, 2]}.get(answer, [])

@@ -29,7 +29,8 @@ def test_four_processes_that_sweep_tell_of_every_expiry_once(
 
 
 TWICE = """
-INSERT INTO events (tenant, sequence, kind, plane, namespace, key, row_id, revision, at, actor, detail, digest, previous, hash)
+INSERT INTO events
+    (tenant, sequence, kind, plane, namespace, key, row_id, revision, at, actor, detail, digest, previous, hash)
 SELECT tenant, sequence + 1, kind, plane, namespace, key, row_id, revision, at, actor, detail, digest, previous, hash
 FROM events WHERE tenant = 'default' ORDER BY sequence DESC LIMIT 1;
 UPDATE tenants SET sequence = sequence + 1 WHERE tenant = 'default'

@@ -1,4 +1,4 @@
-"""Three processes index one PostgreSQL, by clocks that are minutes off, and are killed; all is indexed, in effect once."""
+"""Three processes with wrong clocks index one PostgreSQL, and are killed; all is indexed, in effect once."""
 
 from __future__ import annotations
 
