@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 from tests.concurrency.conftest import crew  # noqa: F401 - a fixture
-from tests.engines.postgres import needs_postgres, own_database  # noqa: F401 - a fixture
+from tests.engines.postgres import fresh_database, own_database  # noqa: F401 - a fixture
 from tests.serving.fleets import BOUNDLESS, Fleet
 from tests.serving.planted import planted
-
-from recollect.testing.postgres import fresh_database
 
 SERVERS = 3
 
@@ -21,7 +19,7 @@ SERVERS = 3
 def three(folder: Path) -> Iterator[Fleet]:
     """Servers whose clocks cannot be trusted within a twentieth of a second."""
     with (
-        fresh_database(needs_postgres()) as url,
+        fresh_database() as url,
         planted("has a clock that jitters"),
         Fleet(folder, SERVERS, store=url, **BOUNDLESS) as fleet,
     ):

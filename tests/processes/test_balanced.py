@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 from examples.three_processes import balanced
-from tests.engines.postgres import needs_postgres
+from tests.engines.postgres import fresh_database
 from tests.processes.conftest import SERVERS
 from tests.serving.fleets import BOUNDLESS, Fleet
 from tests.serving.killing import KEPT, LOST, Tally, kill_often
@@ -16,7 +16,6 @@ from tests.serving.readers import Reader, by_stream
 from tests.sizes import sized
 
 from recollect.testing.feed import Discrepancies, compare
-from recollect.testing.postgres import fresh_database
 
 LAST = "the last"
 
@@ -25,7 +24,7 @@ def killed_behind_a_proxy(folder: Path, count: int, *, until: str = "") -> tuple
     """Kill servers so often behind a proxy that is written to and read from; what a reader of the stream got wrong."""
     tally = Tally()
     with (
-        fresh_database(needs_postgres()) as url,
+        fresh_database() as url,
         Fleet(folder, SERVERS, store=url, **KEPT, **BOUNDLESS) as fleet,
     ):
         for server in fleet.servers:

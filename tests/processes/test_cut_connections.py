@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.engines.postgres import needs_cluster
+from tests.engines.postgres import fresh_database, needs_cluster
 from tests.serving.fleets import BOUNDLESS, share
 from tests.serving.line import Line, whole_log
 from tests.serving.planted import planted
@@ -18,7 +18,6 @@ from tests.sizes import sized
 
 from recollect.testing.cutting import Cutter
 from recollect.testing.engines import PostgresCluster
-from recollect.testing.postgres import fresh_database
 from recollect.testing.servers import Server
 from recollect_client import Client, PutOp
 from recollect_client.errors import OutcomeUnknown, RecollectError, StoreUnavailable

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.engines.postgres import needs_cluster, needs_postgres
+from tests.engines.postgres import fresh_database, needs_cluster
 from tests.processes.conftest import SERVERS
 from tests.serving.fleets import BOUNDLESS, Fleet
 from tests.serving.killing import KEPT, LOST, Tally, kill_often
@@ -15,7 +15,6 @@ from tests.serving.planted import planted
 from tests.sizes import sized
 
 from recollect.testing.engines import PostgresCluster
-from recollect.testing.postgres import fresh_database
 
 CYCLES_PER_DATABASE = 20
 
@@ -34,7 +33,7 @@ def killed_often(
     tally = Tally()
     while tally.cycles < count and not tally.tells(until):
         cycles = min(CYCLES_PER_DATABASE, count - tally.cycles)
-        with fresh_database(needs_postgres() if cluster is None else cluster.url) as url:
+        with fresh_database(None if cluster is None else cluster.url) as url:
             if unsafe:
                 with psycopg.connect(url, autocommit=True) as connection:
                     name = connection.info.dbname

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
@@ -39,17 +38,6 @@ def drop_schema(url: str, *names: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         for name in names:
             connection.execute(f'DROP SCHEMA IF EXISTS "{name}" CASCADE')
-
-
-@contextmanager
-def fresh_database(url: str) -> Iterator[str]:
-    """The URL of a database of its own on the same server, which is dropped in the end."""
-    name = fresh_schema()
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")
-    yield urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 class _PostgresScene:
