@@ -63,10 +63,10 @@ def changing(servers: list[Server]) -> Iterator[tuple[Client, list[Server]]]:
 
 
 def refuses(server: Server, token: str, kind: type[Exception], *namespace: str) -> bool:
-    """Whether a server refuses a write in this way, and does not allow it."""
+    """Whether a server refuses a read in this way, and does not allow it."""
     with Client(server.url, token, retries=0) as client:
         try:
-            client.put(namespace, "k", {})
+            client.get(namespace, "k")
         except kind:
             return True
         return False
