@@ -171,7 +171,7 @@ def part_of_sweeping(path: Path, store: str | None, number: int, items: int, sec
                 while steady_clock() < until:
                     if chance.random() < 0.5:  # otherwise the same one again, which may still be live
                         key = str(chance.randrange(items))
-                    memories.put(("mortal",), key, {"by": number}, ttl=chance.choice((0.001, 0.01, 0.1, 0.3)))
+                    memories.put(("mortal",), key, {"by": number}, ttl=chance.choice((0.001, 0.01, 0.1, 0.3, 1.0)))
                 while memories.search(("mortal",), limit=1):
                     over.wait(0.01)
             finally:

@@ -112,6 +112,7 @@ def test_a_postgresql_that_takes_no_writes_is_read_and_written_again_once_it_doe
     cluster: PostgresCluster, pair: Fleet
 ) -> None:
     one, two = pair.servers
+    eventually(lambda: finds(one, "tea"))  # the first search of a tenant waits for its index, which is a write
     allow_writes(cluster, allowed=False)
     eventually(lambda: one.request(*PUT)[0] == 503)
     for server in pair.servers:
