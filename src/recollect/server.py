@@ -48,6 +48,8 @@ SERVER_FILE = "server.json"
 ADMIN = "admin"
 PORTS_TRIED = 50
 _WATCH_SECONDS = 1.0
+_FOLLOW_SECONDS = 0.4
+"""How often it is looked whether settings or policies changed, so that all processes follow within a second."""
 _INDEX_SECONDS = 2.0
 """How soon a change of policy, or a write of another process, is noticed by the worker that extracts and indexes."""
 _BACKLOG = 2_048
@@ -303,20 +305,25 @@ def _handle_signals(loop: asyncio.AbstractEventLoop, server: _Server, reload: Re
 async def _follow_settings(reload: Reload, service: Service, workings: Workings) -> None:
     """Apply what can change while the service runs, whenever the file changed or SIGHUP came."""
     while True:
-        await asyncio.sleep(_WATCH_SECONDS)
+        await asyncio.sleep(_FOLLOW_SECONDS)
         settings = reload.again() if reload.due() else None
-        if settings is not None:
-            await workings.tuning.follow(rules_of(settings))
-            await workings.policies.configure(facts_of(settings))
+        if settings is None:
+            continue
+        try:
             service.apply(settings)
             set_level(settings.log_level)
+            await workings.tuning.follow(rules_of(settings))
+            await workings.policies.configure(facts_of(settings))
+        except RecollectError as problem:
+            reload.ask()  # the store may be away for a moment
+            event(log, logging.WARNING, "settings.not_followed", code=problem.code)
 
 
 async def _follow_tuning(workings: Workings) -> None:
     """Follow what operators change at run time, in whichever process they do it."""
     seen: object = None
     while True:
-        await asyncio.sleep(_WATCH_SECONDS)
+        await asyncio.sleep(_FOLLOW_SECONDS)
         stamp = workings.store.stamp()
         if stamp == seen:
             continue
@@ -331,7 +338,7 @@ async def _follow_directory(workings: Workings, folder: Path) -> None:
     """Put what the directory of policies holds in force, whenever it changed; what is refused changes nothing."""
     seen: object = None  # it may have changed since it was first followed
     while True:
-        await asyncio.sleep(_WATCH_SECONDS)
+        await asyncio.sleep(_FOLLOW_SECONDS)
         found = _look_into(folder)
         if found == seen:
             continue

@@ -351,8 +351,7 @@ class StoreFull(StoreTrouble):
 
 
 class StoreUnavailable(StoreTrouble):
-    """The engine could not read or write; nothing was changed. For a data directory, check disk and permissions. For a
-    database server, check that it runs, and the host, port, user, password and network. Then try again."""
+    """Nothing was changed: try again. If it lasts, check the disk and its permissions, or the database server."""
 
     code = "store_unavailable"
     retriable = True

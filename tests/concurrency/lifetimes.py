@@ -5,14 +5,16 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.concurrency.crew import in_threads, meet
+from tests.concurrency.crew import Crew, in_threads, meet
 
 import recollect
+from recollect.config import Secret, Settings
 from recollect.domain.instants import Instant, instant_of
 from recollect.domain.retention import Pass
 from recollect.service.views import PutOp
@@ -145,11 +147,17 @@ class Told(NamedTuple):
     expires_at: int | None
 
 
-def part_of_sweeping(path: Path, number: int, items: int, seconds: float) -> int:
-    """One process's part: two sweepers, and one who renews what is about to expire; returns what was swept."""
+def opened(path: Path, store: str | None) -> MemoriesSync:
+    """The memories of a data directory, or of a database, by the steady clock."""
+    settings = Settings(store=None if store is None else Secret(store), embedder="hashing", policy_engine="builtin")
+    return recollect.open_sync(path, settings=settings, clock=steady_clock)
+
+
+def part_of_sweeping(path: Path, store: str | None, number: int, items: int, seconds: float, sweepers: int) -> int:
+    """One process's part: sweepers, and one who renews what is about to expire; returns what was swept."""
     swept: list[int] = []
     over = threading.Event()
-    with recollect.open_sync(path, clock=steady_clock) as memories:
+    with opened(path, store) as memories:
         until = steady_clock() + round(seconds * 1_000_000)
 
         def sweep() -> None:
@@ -163,17 +171,48 @@ def part_of_sweeping(path: Path, number: int, items: int, seconds: float) -> int
                 while steady_clock() < until:
                     if chance.random() < 0.5:  # otherwise the same one again, which may still be live
                         key = str(chance.randrange(items))
-                    memories.put(("mortal",), key, {"by": number}, ttl=chance.choice((0.001, 0.01, 0.1, 0.3)))
+                    memories.put(("mortal",), key, {"by": number}, ttl=chance.choice((0.001, 0.01, 0.1, 0.3, 1.0)))
                 while memories.search(("mortal",), limit=1):
                     over.wait(0.01)
             finally:
                 over.set()
 
         meet()
-        in_threads(sweep, sweep, renew)
+        in_threads(*[sweep] * sweepers, renew)
         meet()
         swept.append(memories.sweep()[Pass.EXPIRE])
     return sum(swept)
+
+
+def sweep_together(crew: Crew, processes: int, sweepers: int, path: Path, store: str | None, items: int) -> str:
+    """Let processes sweep what expires and is renewed meanwhile; fail unless the log tells of each expiry once."""
+    with opened(path, store) as memories:
+        for start in range(0, items, 100):
+            keys = range(start, min(start + 100, items))
+            memories.batch([PutOp(("mortal",), str(key), {}, ttl=0.2 + key % 100 / 500) for key in keys])
+    seconds = 1.5 if items <= 500 else 10.0
+    swept = crew.together(
+        part_of_sweeping, *((path, store, number, items, seconds, sweepers) for number in range(processes))
+    )
+    with opened(path, store) as memories:
+        log = whole_log(memories)
+        sound = memories.verify().sound
+    told = check_told_once(log, items)
+    assert all(part > 0 for part in swept)  # or only some of them swept at all
+    assert sum(swept) <= told  # the rest was ended by whoever wrote the key anew
+    assert any(event.kind == "update" for event in log)
+    assert sound
+    return f"{told} expiries told of once, by {processes} processes that swept {swept}"
+
+
+def check_told_once(log: Sequence[Told], items: int) -> int:
+    """Fail unless each lifetime ended as it must, with one event; return how many did."""
+    expired = Counter((event.key, event.revision) for event in log if event.kind == "expired")
+    assert unlawful(log) == []
+    assert set(expired.values()) == {1}
+    assert len(expired) >= items
+    assert len({event.key for event in log}) == items
+    return len(expired)
 
 
 def unlawful(events: Iterable[Told]) -> list[str]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
 from tests.concurrency.crew import Crew
-from tests.concurrency.lifetimes import Told, Watch, part_of_sweeping, steady_clock, unlawful, whole_log
+from tests.concurrency.lifetimes import Told, Watch, steady_clock, sweep_together, unlawful
 from tests.sizes import sized
 
 import recollect
 from recollect.domain.instants import Instant
-from recollect.service.views import PutOp
 from recollect.testing.doubles import ManualClock
 
 SECONDS = 1_000_000
@@ -58,24 +56,7 @@ def test_the_last_microsecond_before_the_expiry_still_counts(tmp_path: Path) -> 
 
 @sized(500, 5_000)
 def test_four_sweepers_in_two_processes_tell_of_every_expiry_once(tmp_path: Path, crew: Crew, count: int) -> None:
-    with recollect.open_sync(tmp_path, clock=steady_clock) as memories:
-        for start in range(0, count, 100):
-            keys = range(start, min(start + 100, count))
-            memories.batch([PutOp(("mortal",), str(key), {}, ttl=0.2 + key % 100 / 500) for key in keys])
-    seconds = 1.5 if count <= 500 else 10.0
-    swept = crew.together(part_of_sweeping, (tmp_path, 1, count, seconds), (tmp_path, 2, count, seconds))
-    with recollect.open_sync(tmp_path, clock=steady_clock) as memories:
-        log = whole_log(memories)
-        verification = memories.verify()
-    expired = Counter((event.key, event.revision) for event in log if event.kind == "expired")
-    assert unlawful(log) == []
-    assert set(expired.values()) == {1}
-    assert len(expired) >= count
-    assert len({event.key for event in log}) == count
-    assert all(part > 0 for part in swept)  # or only one process swept at all
-    assert sum(swept) <= len(expired)  # the rest was ended by whoever wrote the key anew
-    assert any(event.kind == "update" for event in log)
-    assert verification.sound
+    sweep_together(crew, 2, 2, tmp_path, None, count)
 
 
 LAWFUL = [Told("k", "add", 1, 10, 20), Told("k", "update", 2, 19, 30), Told("k", "expired", 2, 30, 30)]

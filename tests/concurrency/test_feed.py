@@ -6,61 +6,28 @@ from pathlib import Path
 
 import pytest
 from tests.concurrency.crew import Crew
-from tests.concurrency.feed import (
-    CHOICES,
-    READERS,
-    WRITERS,
-    Choice,
-    Follow,
-    Told,
-    by_sequence,
-    by_time,
-    part_of_feed,
-    raw_log,
-)
+from tests.concurrency.feed import InFolder, by_sequence, by_time, check_caught, check_feed, feed
 from tests.sizes import sized
 
 import recollect
 from recollect.testing.feed import Discrepancies, compare
 
 
+@pytest.fixture
+def place(tmp_path: Path) -> InFolder:
+    recollect.open_sync(tmp_path).close()
+    return InFolder(tmp_path)
+
+
 @sized(8_000, 100_000)
 def test_readers_that_keep_only_a_cursor_miss_double_and_reorder_nothing(
-    tmp_path: Path, crew: Crew, count: int
+    place: InFolder, crew: Crew, count: int
 ) -> None:
-    written, read = _feed(tmp_path, crew, count, by_sequence)
-    log = list(raw_log(tmp_path))
-    assert len(log) >= count
-    assert [event.sequence for event in log] == list(range(1, len(log) + 1))
-    assert sorted(written) == log
-    for choice, got in read:
-        selected = [event for event in log if choice.selects(event)]
-        assert len(selected) > count // 100
-        assert compare(selected, got) == Discrepancies(0, 0, 0, 0)
-        assert got == selected
-    with recollect.open_sync(tmp_path) as memories:
-        assert memories.verify().sound
+    check_feed(place, count, *feed(crew, (place,), (place,), count, by_sequence))
 
 
-def test_readers_that_page_by_time_are_caught(tmp_path: Path, crew: Crew) -> None:
-    _, read = _feed(tmp_path, crew, 2_000, by_time)
-    log = list(raw_log(tmp_path))
-    for choice, got in read:
-        found = compare([event for event in log if choice.selects(event)], got)
-        assert found.missed > 0
-        assert found.reordered > 0
-
-
-def _feed(path: Path, crew: Crew, count: int, follow: Follow) -> tuple[list[Told], list[tuple[Choice, list[Told]]]]:
-    recollect.open_sync(path).close()
-    parts = crew.together(
-        part_of_feed,
-        (path, 0, count // 2, follow, CHOICES[:READERS]),
-        (path, WRITERS, count // 2, follow, CHOICES[READERS:]),
-    )
-    written = [event for part, _ in parts for event in part]
-    read = [got for _, part in parts for got in part]
-    return written, list(zip(CHOICES, read, strict=True))
+def test_readers_that_page_by_time_are_caught(place: InFolder, crew: Crew) -> None:
+    check_caught(place, feed(crew, (place,), (place,), 2_000, by_time)[1])
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,18 @@ from pathlib import Path
 
 import pytest
 from tests.docs.pages import ROOT
+from tests.engines.postgres import own_database  # noqa: F401 - a fixture
 
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
 
 
 def ran(example: str, *arguments: str) -> list[str]:
     command = [sys.executable, "-W", "error", str(ROOT / "examples" / example), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=180).stdout.splitlines()
 
 
 def test_there_is_an_example_of_each_shape() -> None:
-    assert EXAMPLES == ["embedded.py", "service.py"]
+    assert EXAMPLES == ["embedded.py", "service.py", "three_processes.py"]
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["kept in a directory", "kept nowhere"])
@@ -47,4 +48,13 @@ def test_the_users_of_a_service_have_their_own_memories_and_can_be_forgotten() -
         "erased 2 versions of alice; the receipt is event 5",
         "alice's versions: [None, None]",
         "5 events, sound",
+    ]
+
+
+def test_three_processes_lose_nothing_when_one_of_them_is_killed(database: str) -> None:
+    assert ran("three_processes.py", database) == [
+        "the second process was killed",
+        "the second process was started again",
+        "60 writes were acknowledged, 60 were told to a follower",
+        "each process has 60 of them",
     ]

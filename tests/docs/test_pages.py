@@ -21,11 +21,12 @@ from recollect.testing.servers import Server
 NOT_RUN = {"docs/how-to/write-a-backend.md"}
 """Shown, not run: it tells of code that its reader has still to write."""
 RUN_ELSEWHERE = {
+    "docs/how-to/run-several-processes.md",
     "docs/how-to/use-an-opa-server.md",
     "docs/how-to/use-mongodb.md",
     "docs/how-to/use-postgresql.md",
 }
-"""Their steps need a server, which tests/policies, tests/contract and tests/postgres start to take them."""
+"""Their steps need a server, which tests/{policies,contract,postgres,processes} start to take them."""
 GUIDES = sorted(
     str(page.relative_to(ROOT))
     for page in [ROOT / "README.md", ROOT / "docs/tutorial.md", *(ROOT / "docs/how-to").glob("*.md")]

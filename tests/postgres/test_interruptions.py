@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import psycopg
 import pytest
 from tests.postgres.conftest import Open
 
-from recollect.backends.postgres import PostgresOptions, PostgresStore
+from recollect.backends.keyring import Plain
+from recollect.backends.postgres import PostgresKeyStore, PostgresOptions, PostgresStore
 from recollect.backends.postgres.writer import Group
 from recollect.domain.commits import Commit, idempotency
 from recollect.domain.errors import OutcomeUnknown, StoreBusy, StoreUnavailable
+from recollect.domain.instants import Instant
+from recollect.main import system_clock
+from recollect.ports.keys import WrappedKey
 from recollect.sync import drive
 from recollect.testing.contract.scenes import TENANT, at, put
+from recollect.testing.doubles import SerialIds
 
 PLACE = at("kept")
+MINUTE = 60_000_000
 
 
 def terminate(options: PostgresOptions, *pids: int) -> None:
@@ -126,6 +133,38 @@ def test_one_connection_too_few_is_told(options: PostgresOptions, opened: Open) 
     with store._pool.lend(), pytest.raises(StoreBusy, match="in use"):
         drive(store.head(TENANT))
     assert drive(store.head(TENANT)).sequence == 0
+
+
+def test_keys_are_found_and_made_after_their_connection_broke(options: PostgresOptions) -> None:
+    keys = PostgresKeyStore(options)
+    key = WrappedKey(b"k" * 16, TENANT, "user:ann", 1, "master", b"wrapped", 0)
+    for number in range(2):
+        assert keys._link is not None
+        terminate(options, keys._link.connection.info.backend_pid)
+        if number:
+            keys.add(lambda: [key])
+        else:
+            assert keys.epoch() == 0
+    assert keys.newest(TENANT, "user:ann") == key
+    keys.close()
+
+
+def test_leases_go_by_the_clock_of_the_server(options: PostgresOptions, opened: Open) -> None:
+    """So that a process whose clock is ahead takes nothing away, and one that dies blocks nobody for long."""
+    clocks = [lambda minutes=minutes: Instant(system_clock() + minutes * MINUTE) for minutes in (-5, 0, 5)]
+    stores = [PostgresStore(options, clock=clock, ids=SerialIds(), sealer=Plain(), direct=True) for clock in clocks]
+    for holder in stores:
+        lease = drive(holder.acquire("work", "holder", 0.2))
+        assert lease is not None
+        for rival in stores:
+            assert drive(rival.acquire("work", "rival", 0.2)) is None
+        threading.Event().wait(0.25)
+        for rival in stores:
+            taken = drive(rival.acquire("work", "rival", 0.2))
+            assert taken is not None
+            drive(rival.release(taken))
+    for store in stores:
+        drive(store.close())
 
 
 def test_leases_are_given_after_every_connection_broke(options: PostgresOptions, opened: Open) -> None:

@@ -1,4 +1,7 @@
-"""Servers with one bug each, for the harnesses to find; the bugs are put in from outside of the service."""
+"""Servers with one bug each, for the harnesses to find; the bugs are put in from outside of the service.
+
+Some have no bug but a clock that is wrong, which they must get along with.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,22 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from tests.concurrency.feed import jittering_clock
+
 from recollect import server
+from recollect.backends.postgres.writer import Group
 from recollect.config.sources import Watch
 from recollect.domain.callers import Caller, Role, local_caller
-from recollect.main import write_private
+from recollect.main import compose, write_private
+from recollect.ports.clock import Clock
+from recollect.service.guard import InForce
 from recollect.service.identity import Identity
+from recollect.service.policies import Policies
 from recollect.service.workings import Workings
 from recollect.surfaces.rest.app import make_app
 from recollect.surfaces.rest.service import Service
@@ -97,6 +107,21 @@ def _early(app: App) -> App:
     return early
 
 
+# -- committing in two steps
+
+
+def _commits_in_two_steps() -> list[Any]:
+    def finish(group: Group) -> None:
+        group.flush()
+        group.link.send("COMMIT")
+        group.link.send("SELECT 1").fetchall()
+        group.link.send("BEGIN")
+        honest(group)
+
+    honest = Group.finish
+    return [patch.object(Group, "finish", finish)]
+
+
 # -- leaving at once when told to stop
 
 
@@ -121,12 +146,12 @@ def _leaves_at_once() -> list[Any]:
 # -- remembering who a key stands for, without asking again
 
 
-def _remembers_callers() -> list[Any]:
+def _remembers_callers(seconds: float = 1.0) -> list[Any]:
     honest, known = Identity.caller_of, dict[str, tuple[float, Caller]]()
 
     async def caller_of(identity: Identity, authorization: str | None, *, basic: bool = False) -> Caller:
         at, caller = known.get(authorization or "", (0.0, None))
-        if caller is None or time.monotonic() - at > 1.0:
+        if caller is None or time.monotonic() - at > seconds:
             caller = await honest(identity, authorization, basic=basic)
             known[authorization or ""] = time.monotonic(), caller
         return caller
@@ -134,7 +159,25 @@ def _remembers_callers() -> list[Any]:
     return [patch.object(Identity, "caller_of", caller_of)]
 
 
+def _remembers_policies() -> list[Any]:
+    honest, known = Policies.in_force, dict[str, InForce]()
+
+    async def in_force(policies: Policies, tenant: str) -> InForce:
+        if tenant not in known:
+            known[tenant] = await honest(policies, tenant)
+        return known[tenant]
+
+    return [patch.object(Policies, "in_force", in_force)]
+
+
 # -- settings, the first key, overload
+
+
+def _overlooks_tuning() -> list[Any]:
+    async def follow(*_: object) -> None:
+        return None
+
+    return [patch.object(server, "_follow_tuning", follow)]
 
 
 def _overlooks_changes() -> list[Any]:
@@ -189,12 +232,24 @@ def _keeps_every_body() -> list[Any]:
     return [_wrapped(wrap)]
 
 
+# -- clocks
+
+
+def _clock(clock: Clock) -> list[Any]:
+    return [patch.object(server, "compose", partial(compose, clock=clock))]
+
+
 BUGS: dict[str, Callable[[], list[Any]]] = {
     "acknowledges before it commits": _acknowledges_early,
+    "commits in two steps": _commits_in_two_steps,
     "leaves at once": _leaves_at_once,
     "remembers callers": _remembers_callers,
+    "remembers callers for ever": lambda: _remembers_callers(float("inf")),
+    "remembers policies": _remembers_policies,
     "overlooks changes": _overlooks_changes,
+    "overlooks tuning": _overlooks_tuning,
     "looks, then makes the first key": _looks_then_makes_the_first_key,
     "dies when it notes the first key": _dies_when_it_notes_the_first_key,
     "keeps every body": _keeps_every_body,
+    "has a clock that jitters": lambda: _clock(jittering_clock),
 }

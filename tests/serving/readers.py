@@ -52,8 +52,9 @@ def by_stream(url: str, token: str) -> Generator[Event, None, None]:
             except (Unanswered, HalfAnswered):
                 time.sleep(PAUSE)
             except Refused as problem:
-                if problem.reply.status != 503:
+                if problem.reply.status not in (502, 503):
                     raise
+                time.sleep(PAUSE)
 
 
 def by_follow(url: str, token: str) -> Generator[Event, None, None]:

@@ -58,7 +58,7 @@ def stopped_often(folder: Path, count: int, *, bug: str = "") -> list[str]:
     for _ in range(count):
         server = planted_server(bug, folder, **KEPT) if bug else Server(folder, **KEPT).start()
         flaws += crowd.flaws(server.url, server.token)
-        crowd.begin(server.url, server.token)
+        crowd.begin(server.token, server.url)
         waiting = [
             Waiting(server, streaming=streaming, busy=busy)
             for streaming, busy in ((False, False), (True, False), (True, True))

@@ -86,8 +86,8 @@ class Writer:
     def _do(self, line: Line, method: str, target: str, body: object, effects: Effects, status: int = 200) -> None:
         self._under_way = effects
         reply = line.ask(method, target, body)
-        if reply.status == 503 and reply.json()["code"] == "outcome_unknown":
-            raise Unanswered("the server does not know either")
+        if reply.status == 502 or (reply.status == 503 and reply.json()["code"] == "outcome_unknown"):
+            raise Unanswered("the server, or what is before it, does not know either")
         self._under_way = []
         if reply.status == status:
             self.acknowledged += status != 409
@@ -117,21 +117,24 @@ class Writer:
 
 
 class Crowd:
-    """Several writers at work on one server."""
+    """Several writers at work on one server, or on several in turn."""
 
     def __init__(self, name: str) -> None:
         self.writers = [Writer(f"{name}-{number}") for number in range(WRITERS)]
         self._gone = threading.Event()
         self._threads: list[threading.Thread] = []
 
-    def begin(self, url: str, token: str) -> None:
+    def begin(self, token: str, *urls: str) -> None:
         self._gone = threading.Event()
-        self._threads = [threading.Thread(target=each.write, args=(url, token, self._gone)) for each in self.writers]
+        self._threads = [
+            threading.Thread(target=each.write, args=(urls[number % len(urls)], token, self._gone))
+            for number, each in enumerate(self.writers)
+        ]
         for thread in self._threads:
             thread.start()
 
     def end(self) -> None:
-        """To be called once the server is gone."""
+        """To be called once the server is gone, or has to be looked at."""
         self._gone.set()
         for thread in self._threads:
             thread.join()

@@ -75,9 +75,11 @@ class RecollectError(Exception):
     code: ClassVar[str] = "error"
     retriable: ClassVar[bool] = False
 
-    def __init__(self, message: str, **details: object) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, message: str, *, said: str = "", **details: object) -> None:
+        self.message = f"{message} ({said})" if said else message
+        super().__init__(self.message)
+        self.told = message
+        """What the callers of a service are told: not what an engine said, which may name hosts and users."""
         self.details = details
 
     @classmethod
@@ -319,8 +321,7 @@ class StoreFull(StoreTrouble):
 
 
 class StoreUnavailable(StoreTrouble):
-    """The engine could not read or write; nothing was changed. For a data directory, check disk and permissions. For a
-    database server, check that it runs, and the host, port, user, password and network. Then try again."""
+    """Nothing was changed: try again. If it lasts, check the disk and its permissions, or the database server."""
 
     code = "store_unavailable"
     retriable = True

@@ -57,7 +57,7 @@ class _PostgresScene:
     def open(self) -> PostgresStore:
         keys = f"{self.schema}_keys" if self._encrypted else None
         options = PostgresOptions(self.url, self.schema, keys, connections=8)
-        store = self._make(options, clock=self.clock, ids=self._ids, sealer=self._sealer())
+        store = self._make(options, clock=self.clock, ids=self._ids, sealer=self._sealer(), leases=self.clock)
         self._stores.append(store)
         return store
 

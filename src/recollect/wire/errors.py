@@ -49,7 +49,7 @@ def envelope(error: e.RecollectError) -> bytes:
     """The body of an answer that tells of an error."""
     details: dict[str, Any] = {name: _plain(value) for name, value in error.details.items()}
     details["advice"] = error.advice()
-    return msgspec.json.encode({"error": error.message, "code": error.code, "details": details})
+    return msgspec.json.encode({"error": error.told, "code": error.code, "details": details})
 
 
 def _plain(value: object) -> object:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from recollect.domain.callers import SYSTEM_TENANT
-from recollect.domain.errors import RecollectError
+from recollect.domain.errors import LeaseLost, RecollectError
 from recollect.ports.store import Store
 from recollect.service.decisions import Decisions
 from recollect.service.extraction import Extractor
@@ -70,6 +70,8 @@ class Indexer(Rounds):
                 done = await self._extractor.round(tenant, after_batch)
                 total += await self._indexing.round(tenant, after_batch)
                 await self._searching.follow(tenant, after_batch)
+            except LeaseLost:
+                raise  # another process is at it now
             except RecollectError as problem:
                 event(self._log, logging.WARNING, "indexer.tenant_failed", tenant=tenant, code=problem.code)
                 continue

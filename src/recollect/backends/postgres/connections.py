@@ -56,10 +56,10 @@ def translated(problem: psycopg.Error) -> RecollectError:
     state = problem.sqlstate or ""
     for prefix, ours, message in _TROUBLE:
         if state.startswith(prefix):
-            return ours(f"{message} ({_said(problem)})")
+            return ours(message, said=_said(problem))
     if not state or state.startswith(_GONE):
-        return StoreUnavailable(f"the database server cannot be reached ({_said(problem)})")
-    return StoreUnavailable(f"the database could not be used ({type(problem).__name__}: {_said(problem)})")
+        return StoreUnavailable("the database server cannot be reached", said=_said(problem))
+    return StoreUnavailable("the database could not be used", said=f"{type(problem).__name__}: {_said(problem)}")
 
 
 def _said(problem: psycopg.Error) -> str:

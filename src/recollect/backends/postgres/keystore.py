@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import psycopg
 
-from recollect.backends.postgres.connections import Link, is_lost, open_link, translating
+from recollect.backends.postgres.connections import Link, Row, is_lost, open_link, translating
 from recollect.backends.postgres.options import PostgresOptions
 from recollect.backends.postgres.schema import Step, migrate
 from recollect.domain.instants import Instant
@@ -64,9 +64,7 @@ class PostgresKeyStore(KeyStore):
 
     def epoch(self) -> int:
         """The number of the last destruction."""
-        with self._asking() as link:
-            found = link.row(epoch_of(self._options.schema))
-            return int(found[0]) if found else 0
+        return int(self._rows(epoch_of(self._options.schema))[0][0])
 
     def newest(self, tenant: str, subject: str) -> WrappedKey | None:
         """The key of the highest generation."""
@@ -75,8 +73,7 @@ class PostgresKeyStore(KeyStore):
 
     def masters(self) -> Sequence[str]:
         """The names of the master keys that wrap what is kept."""
-        with self._asking() as link:
-            return [name for (name,) in link.rows("SELECT DISTINCT master FROM keys")]
+        return [name for (name,) in self._rows("SELECT DISTINCT master FROM keys")]
 
     def by_id(self, key_id: bytes) -> WrappedKey | None:
         """The key of that id."""
@@ -124,11 +121,10 @@ class PostgresKeyStore(KeyStore):
     def destructions(self, *, unsettled: bool = False) -> Sequence[Destruction]:
         """What was destroyed, oldest first."""
         sql = "SELECT id, tenant, subject, at, actor, settled FROM destructions WHERE NOT settled OR $1 ORDER BY n"
-        with self._asking() as link:
-            return [
-                Destruction(row[0], row[1], row[2], Instant(row[3]), row[4], row[5])
-                for row in link.rows(sql, not unsettled)
-            ]
+        return [
+            Destruction(row[0], row[1], row[2], Instant(row[3]), row[4], row[5])
+            for row in self._rows(sql, not unsettled)
+        ]
 
     def settle(self, destruction_id: bytes) -> None:
         """Note that the receipt is in the log."""
@@ -157,27 +153,43 @@ class PostgresKeyStore(KeyStore):
             link.send("VACUUM (FULL) keys")
 
     def _one(self, sql: str, *bindings: object) -> WrappedKey | None:
-        with self._asking() as link:
-            row = link.row(sql, *bindings)
-            return None if row is None else WrappedKey(*row)
+        return next((WrappedKey(*row) for row in self._rows(sql, *bindings)), None)
+
+    def _rows(self, sql: str, *bindings: object) -> list[Row]:
+        """What a question is answered; asked again when the connection had broken."""
+        with self._lock, translating():
+            for again in (True, False):
+                try:
+                    return self._connected().rows(sql, *bindings)
+                except psycopg.Error as problem:
+                    self._drop_if_lost(problem)
+                    if not again or not is_lost(problem):
+                        raise
+        raise AssertionError("unreachable: the second attempt returns or raises")
+
+    def _connected(self) -> Link:
+        if self._closed:
+            raise psycopg.OperationalError("the key store was closed")
+        if self._link is None or self._link.connection.closed:
+            self._link = open_link(self._options)
+        return self._link
+
+    def _drop_if_lost(self, problem: psycopg.Error) -> None:
+        if is_lost(problem) and self._link is not None:
+            self._link.close()
 
     @contextmanager
     def _asking(self) -> Iterator[Link]:
         with self._lock, translating():
-            link = self._link if self._link is not None and not self._link.connection.closed else None
-            if link is None or self._closed:
-                if self._closed:
-                    raise psycopg.OperationalError("the key store was closed")
-                link = self._link = open_link(self._options)
             try:
-                yield link
+                yield self._connected()
             except psycopg.Error as problem:
-                if is_lost(problem):
-                    link.close()
+                self._drop_if_lost(problem)
                 raise
 
     @contextmanager
     def _changing(self) -> Iterator[Link]:
+        self._rows("SELECT 1")  # a connection that has broken is replaced before anything is begun
         with self._asking() as link:
             link.send("BEGIN")
             try:

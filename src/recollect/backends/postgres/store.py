@@ -61,15 +61,26 @@ _DEAF_POLL_SECONDS = 0.05
 
 
 class PostgresStore(Store):
-    """Rows and log in a schema of a PostgreSQL database; any number of processes may share it."""
+    """Rows and log in a schema of a PostgreSQL database; any number of processes may share it.
+
+    Leases go by the server's clock, unless they are given one (`leases`): the clocks of processes may differ.
+    """
 
     capabilities = frozenset({"copy"})
 
     def __init__(
-        self, options: PostgresOptions, *, clock: Clock, ids: Ids, sealer: Sealer, direct: bool = False
+        self,
+        options: PostgresOptions,
+        *,
+        clock: Clock,
+        ids: Ids,
+        sealer: Sealer,
+        direct: bool = False,
+        leases: Clock | None = None,
     ) -> None:
         self._options = options
         self._clock = clock
+        self._leases = leases
         self._ids = ids
         self._sealer = _OneAtATime(sealer)
         self.direct = direct
@@ -286,15 +297,15 @@ class PostgresStore(Store):
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         """Take or prolong a lease."""
-        return await self._run(self._repeated, lambda link: upkeep.acquire(link, name, holder, seconds, self._clock()))
+        return await self._run(self._repeated, lambda link: upkeep.acquire(link, name, holder, seconds, self._leases))
 
     async def renew(self, lease: Lease, seconds: float) -> Lease:
         """Prolong a lease that is still held."""
-        return await self._run(self._repeated, lambda link: upkeep.renew(link, lease, seconds, self._clock()))
+        return await self._run(self._repeated, lambda link: upkeep.renew(link, lease, seconds, self._leases))
 
     async def release(self, lease: Lease) -> None:
         """Give a lease back."""
-        await self._run(self._repeated, lambda link: upkeep.release(link, lease, self._clock()))
+        await self._run(self._repeated, lambda link: upkeep.release(link, lease, self._leases))
 
     async def aside(self, work: Callable[[], Result]) -> Result:
         """Run blocking work on a thread beside the others, or here when the caller is a plain thread."""

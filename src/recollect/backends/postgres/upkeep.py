@@ -17,7 +17,7 @@ from recollect.domain.planning import expire_commit
 from recollect.domain.reasons import Plane
 from recollect.domain.retention import EMPTIES, Pass, Retention, Swept, cutoff, due_before
 from recollect.domain.verification import Kept
-from recollect.ports.clock import Ids
+from recollect.ports.clock import Clock, Ids
 from recollect.ports.keys import Sealer
 from recollect.ports.store import Lease, Mark
 
@@ -127,13 +127,14 @@ def mark_indexed(group: Group, marks: Sequence[Mark]) -> int:
 
 _MAKE_LEASE = "INSERT INTO leases (name, holder, fence, expires_at) VALUES ($1, '', 0, 0) ON CONFLICT (name) DO NOTHING"
 _HELD = "SELECT name, holder, fence, expires_at FROM leases WHERE name = $1 FOR UPDATE"
+_NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _KEEP = "UPDATE leases SET holder = $2, fence = $3, expires_at = $4 WHERE name = $1"
 
 
-def acquire(link: Link, name: str, holder: str, seconds: float, now: Instant) -> Lease | None:
+def acquire(link: Link, name: str, holder: str, seconds: float, clock: Clock | None) -> Lease | None:
     """Take a lease that is free, ran out, or is one's own already."""
     link.send(_MAKE_LEASE, name)
-    held = _held(link, name)
+    held, now = _held(link, name), _now(link, clock)
     fence = 1 if held is None else held.fence + 1
     if held is not None and held.expires_at > now:
         if held.holder != holder:
@@ -142,15 +143,15 @@ def acquire(link: Link, name: str, holder: str, seconds: float, now: Instant) ->
     return _keep(link, Lease(name, holder, fence, after_seconds(now, seconds)))
 
 
-def renew(link: Link, lease: Lease, seconds: float, now: Instant) -> Lease:
+def renew(link: Link, lease: Lease, seconds: float, clock: Clock | None) -> Lease:
     """Prolong a lease that is still held."""
-    _check_held(link, lease, now)
+    now = _check_held(link, lease, clock)
     return _keep(link, Lease(lease.name, lease.holder, lease.fence, after_seconds(now, seconds)))
 
 
-def release(link: Link, lease: Lease, now: Instant) -> None:
+def release(link: Link, lease: Lease, clock: Clock | None) -> None:
     """Give a lease back; its fence stays, so that the next one is larger."""
-    _check_held(link, lease, now)
+    _check_held(link, lease, clock)
     _keep(link, Lease(lease.name, lease.holder, lease.fence, Instant(0)))
 
 
@@ -159,10 +160,20 @@ def _held(link: Link, name: str) -> Lease | None:
     return None if row is None else Lease(*row)
 
 
-def _check_held(link: Link, lease: Lease, now: Instant) -> None:
-    held = _held(link, lease.name)
+def _check_held(link: Link, lease: Lease, clock: Clock | None) -> Instant:
+    """The present moment, at which it is held."""
+    held, now = _held(link, lease.name), _now(link, clock)
     if held is None or held.fence != lease.fence or held.expires_at <= now:
         raise LeaseLost(f"the lease {lease.name!r} is no longer held by {lease.holder!r}")
+    return now
+
+
+def _now(link: Link, clock: Clock | None) -> Instant:
+    """The present moment by the server's clock, which is the same for all whose own clocks differ, or by this one."""
+    if clock is not None:
+        return clock()
+    [found] = link.rows(_NOW)
+    return Instant(found[0])
 
 
 def _keep(link: Link, lease: Lease) -> Lease:

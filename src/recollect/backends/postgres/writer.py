@@ -320,5 +320,5 @@ def _settle_all(jobs: Sequence[Job]) -> None:
 
 def _spoken(problem: BaseException) -> BaseException:
     if isinstance(problem, _CommitLost):
-        return OutcomeUnknown(f"the connection broke while the commit was under way ({problem.__cause__})")
+        return OutcomeUnknown("the connection broke while the commit was under way", said=str(problem.__cause__))
     return translated(problem) if isinstance(problem, psycopg.Error) else problem

@@ -22,6 +22,8 @@ from recollect.domain.errors import (
     RateLimited,
     RecollectError,
     ShuttingDown,
+    StoreTrouble,
+    StoreUnavailable,
     Unauthenticated,
 )
 from recollect.surfaces.logs import event
@@ -91,6 +93,8 @@ class _Door:
             except RecollectError as problem:
                 code, reply = problem.code, _refusal(problem, self._methods)
                 status = reply.status
+                if isinstance(problem, StoreUnavailable):  # others may say what was to be written
+                    event(log, logging.WARNING, "store.unavailable", request_id=request_id, reason=problem.message)
                 await _tell(sent, reply, request_id)
             except asyncio.CancelledError:
                 # Only the server cancels: it stops, and its time for answers under way is up.
@@ -191,7 +195,7 @@ def _refusal(problem: RecollectError, methods: dict[str, Route]) -> Answer:
         headers.append((b"www-authenticate", challenge.encode()))
     if isinstance(problem, MethodNotAllowed):
         headers.append((b"allow", ", ".join(methods).encode()))
-    wait = problem.details.get("retry_after")
+    wait = problem.details.get("retry_after", 1 if isinstance(problem, StoreTrouble) and problem.retriable else None)
     if isinstance(wait, int | float):
         headers.append((b"retry-after", str(max(1, -int(-wait // 1))).encode()))
     return Answer(status_of(type(problem)), envelope(problem), headers=tuple(headers))
