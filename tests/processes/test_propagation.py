@@ -124,7 +124,7 @@ WAYS: dict[str, Callable[[list[Server]], list[float]]] = {
 
 
 @pytest.mark.parametrize("what", WAYS)
-@sized(1, 20)
+@sized(1, 5)
 def test_what_is_changed_at_one_server_holds_at_all(count: int, what: str, servers: list[Server]) -> None:
     took = [seconds for _ in range(count) for seconds in WAYS[what](servers)]
     print(f"propagation of {what} to {len(servers) - 1} others: {max(took):.2f} s at most, of {len(took)}")
