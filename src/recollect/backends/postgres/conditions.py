@@ -22,9 +22,13 @@ _ESCAPE = "\\"
 _TIMESTAMP = "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}"
 
 
-def filter_sql(asked: Filter, bound: Bound, table: str = "") -> str:
-    """A condition on `policy_attributes` that holds for all that the filter matches; when exact, for no others."""
-    return "".join(f" AND {_clause(condition, bound, f'{table}policy_attributes')}" for condition in asked.conditions)
+def filter_sql(asked: Filter, bound: Bound, table: str = "", *, text: bool = True) -> str:
+    """A condition on `policy_attributes` that holds for all that the filter matches; when exact, for no others.
+
+    The attributes are kept as text, which is looked through before it is read, or as JSONB.
+    """
+    column = f"{table}policy_attributes"
+    return "".join(f" AND {_clause(condition, bound, column, text=text)}" for condition in asked.conditions)
 
 
 def is_exact(asked: Filter) -> bool:
@@ -32,13 +36,13 @@ def is_exact(asked: Filter) -> bool:
     return all(condition.instant is None for condition in asked.conditions)
 
 
-def _clause(condition: Condition, bound: Bound, column: str) -> str:
+def _clause(condition: Condition, bound: Bound, column: str, *, text: bool) -> str:
     if condition.operator in RANGES:
         return _some(condition, bound, column, [_range_test(condition, bound)])
     if condition.operator is Operator.EXISTS:
         wanted = "<>" if condition.operands[0] else "="
         return f"{_kind(condition, bound, column)} {wanted} 'null'"
-    some = _equal(condition, bound, column)
+    some = f"({_mentioned(condition, bound, column) if text else ''}{_equal(condition, bound, column)})"
     if condition.operator is Operator.NE:
         return f"({_kind(condition, bound, column)} <> 'null' AND NOT {some})"
     return f"({column} <> '{{}}' AND {some})"
@@ -59,7 +63,7 @@ def _equal(condition: Condition, bound: Bound, column: str) -> str:
         tests = [f"{column}::jsonb @> {bound.add(each)}::text::jsonb" for each in held]
     if large:
         tests.append(_some(condition, bound, column, [_number_test(Operator.EQ, each, bound) for each in large]))
-    return f"({_mentioned(condition, bound, column)}({' OR '.join(tests)}))"
+    return f"({' OR '.join(tests)})"
 
 
 def _mentioned(condition: Condition, bound: Bound, column: str) -> str:

@@ -63,7 +63,7 @@ def _condition_sql(condition: Condition, bound: Bound) -> str:
     if condition.operator in RANGES and numbers:
         path = f'$."{condition.name}" ? (@ {_SIGN[condition.operator]} {numbers[0]!r})'
         return f" AND policy_attributes @? {bound.add(path)}::text::jsonpath"
-    return filter_sql(Filter((condition,)), bound)
+    return filter_sql(Filter((condition,)), bound, text=False)
 
 
 def _moment_sql(condition: Condition, bound: Bound) -> str:
