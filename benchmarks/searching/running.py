@@ -26,6 +26,7 @@ from benchmarks.searching.subjects import (
     LOCAL,
     OURS,
     OURS_AWAITED,
+    OURS_PGVECTOR,
     POSTGRES,
     SQLITE,
     Asked,
@@ -203,6 +204,12 @@ class _Part:
                 self._tell(f"{self._name}: {POSTGRES} filled in {perf_counter() - began:.0f} s")
                 self._found.notes.append(f"{POSTGRES}, {self._name}: {said}.")
                 peers[POSTGRES] = peer
+                place = stack.enter_context(
+                    postgres.followed(f"{self._folder.name}_vectors", self._folder / "ours", self._settings)
+                )
+                peers[OURS_PGVECTOR], took = place
+                self._found.notes.append(f"{OURS_PGVECTOR}, {self._name}: filled in {took:.0f} s.")
+                self._tell(f"{self._name}: {OURS_PGVECTOR} filled in {took:.0f} s")
             yield peers
 
     def _loading(self, name: str, load: Any) -> None:
@@ -259,7 +266,10 @@ class _Part:
             cosines = exact[: self._layout.in_team] @ same.of_query(query.text)
             found = {
                 OURS: called.search(query, "semantic"),
-                **{name: peer.search(query) for name, peer in peers.items()},
+                **{
+                    name: peer.search(query, "semantic") if isinstance(peer, Called) else peer.search(query)
+                    for name, peer in peers.items()
+                },
             }
             for name, keys in found.items():
                 names[name].append(share(cosines, [int(key[1:]) for key in keys]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol
@@ -21,9 +22,11 @@ import recollect
 from benchmarks.searching.corpus import Memory, Query
 from benchmarks.workload import PAGE
 from recollect import MemoriesSync, Settings
+from recollect.config import Secret
 from recollect.ports.embedder import Embedder, Purpose
 
 OURS, OURS_AWAITED = "recollect", "recollect, awaited"
+OURS_PGVECTOR = "recollect, pgvector"
 SQLITE, POSTGRES = "SqliteStore", "PostgresStore"
 BATCH = 1_000
 HASHING = Settings(embedder="hashing", embedder_dimension=384)
@@ -169,6 +172,23 @@ class Postgres:
                 "SELECT default_version FROM pg_available_extensions WHERE name = 'vector'"
             ).fetchone()
         return f"{(server or ['?'])[0]}, pgvector {(vector or ['?'])[0]}"
+
+    @contextmanager
+    def followed(self, name: str, folder: Path, settings: Settings) -> Iterator[tuple[Called, float]]:
+        """This store with its vectors in a database of its own, filled, and how many seconds that took."""
+        with psycopg.connect(self._server.get_uri(), autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{name}"')
+        uri = self._server.get_uri(database=name)
+        chosen = replace(settings, vectors=Secret(uri), vectors_exact=0)
+        with recollect.open_sync(folder, settings=chosen) as memories:
+            began = perf_counter()
+            memories.trigger_index()
+            took = perf_counter() - began
+            with psycopg.connect(uri, autocommit=True) as connection:
+                connection.execute("VACUUM ANALYZE")
+            yield Called(memories), took
+        with psycopg.connect(self._server.get_uri(), autocommit=True) as connection:
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
     @contextmanager
     def store(self, name: str, same: Same, stored: Sequence[Memory]) -> Iterator[tuple[Peer, str]]:

@@ -185,7 +185,6 @@ async def test_vectors_of_a_model_that_serves_no_longer_are_forgotten(placed: Se
     other = replace(placed, embedder="none")
     async with recollect.open(tmp_path, settings=other) as memories:
         await memories.trigger_index()
-        await memories.workings.searching.follow("default")
         (line,) = following(memories).vectors.lines("default")
         assert (line.model, line.dimension) == ("none", 0)
         assert len(await memories.search((), query="tea", mode="lexical", limit=50)) > 0

@@ -235,6 +235,7 @@ class Administration:
         self._guard.permit(self._caller, Action.TRIGGER_INDEX)
         await self._workings.extractor.round(self._tenant, asked=True)
         await self._workings.indexing.catch_up(self._tenant)
+        await self._workings.searching.follow(self._tenant)
         return await self._index_status()
 
     async def _index_status(self) -> IndexStatus:
