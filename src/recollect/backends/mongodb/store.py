@@ -7,6 +7,7 @@ coroutines to their end. How commits happen is told in `ledger`.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
@@ -21,6 +22,7 @@ from recollect.backends.mongodb.schema import STORE, prepare
 from recollect.backends.mongodb.sealing import Sealing
 from recollect.backends.mongodb.turns import Turns
 from recollect.backends.mongodb.views import View
+from recollect.backends.mongodb.watching import Watcher
 from recollect.backends.mongodb.writer import Writer
 from recollect.domain.address import Address, Namespace
 from recollect.domain.commits import Commit, Receipt, checked_commit
@@ -52,6 +54,8 @@ from recollect.ports.store import (
 
 Result = TypeVar("Result")
 _POLL_SECONDS = 0.1
+_HEARING_SECONDS = 2.0
+"""How often to look even though the server tells of commits."""
 """How often a waiter looks for commits of other processes, which cannot call it."""
 _READS = 100
 """How often a read begins anew because what it wanted to see was emptied meanwhile."""
@@ -70,6 +74,7 @@ class MongoStore(Store):
         self._driver = Driver(options, direct=direct)
         self._sealing = Sealing(sealer, direct=direct)
         self._signal = Signal(blocking=direct)
+        self._watcher = Watcher(options, self._signal.notify)
         turns = Turns(f"{options.url} {options.database} {options.turns}", direct=direct)
         self._ledger = Ledger(self._driver, options, turns, direct=direct)
         self._writer = Writer(self._driver, self._ledger, options, turns, self._sealing, clock, ids, direct=direct)
@@ -140,14 +145,15 @@ class MongoStore(Store):
         return await self._seen(tenant, lambda view: log.events(self._driver, self._ledger, view, self._sealing, query))
 
     async def wait(self, tenant: str, after: int, seconds: float) -> bool:
-        """Wait for the log to grow; this process calls at once, others are noticed by looking."""
+        """Wait for the log to grow; this process calls at once, and the server for others, or one has to look."""
         until = time.monotonic() + seconds
+        self._watcher.start()
         with self._signal.listen() as listener:
             while (await self.head(tenant)).sequence <= after:
                 left = until - time.monotonic()
                 if left <= 0:
                     return False
-                await listener.wait(min(left, _POLL_SECONDS))
+                await listener.wait(min(left, _HEARING_SECONDS if self._watcher.hears else _POLL_SECONDS))
         return True
 
     async def verify(
@@ -289,10 +295,18 @@ class MongoStore(Store):
         """Close every connection."""
         if not self._closed:
             self._closed = True
+            await self._watched()
             await self._driver.close()
             self._sealing.close()
 
     # -- inner
+
+    async def _watched(self) -> None:
+        """End the watching, beside the loop: its thread may wait for an answer."""
+        if self.direct:
+            self._watcher.close()
+        else:
+            await asyncio.to_thread(self._watcher.close)
 
     def _check_open(self) -> None:
         if self._closed:
