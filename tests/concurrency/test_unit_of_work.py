@@ -21,7 +21,8 @@ from recollect.domain.errors import Contention
 from recollect.domain.queries import EventQuery, Find
 from recollect.domain.reasons import Plane
 from recollect.main import random_ids, system_clock
-from recollect.ports.store import Store, UnitOfWork
+from recollect.ports.store import Store
+from recollect.ports.units import UnitOfWork
 
 TENANT = "t"
 TASKS, INCREMENTS = 16, 50

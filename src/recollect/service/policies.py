@@ -22,7 +22,8 @@ from recollect.domain.rows import Row
 from recollect.domain.text import flaw_in
 from recollect.domain.values import encode_value, stored_value
 from recollect.ports.policy import Decision, Engine, Explanation, Policy, Question, Report
-from recollect.ports.store import Store, UnitOfWork
+from recollect.ports.store import Store
+from recollect.ports.units import UnitOfWork
 from recollect.service.audit import MAX_JUSTIFICATION, Audit, Audited
 from recollect.service.canaries import put_canaries
 from recollect.service.decisions import Asked, Decisions

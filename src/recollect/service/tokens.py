@@ -29,7 +29,8 @@ from recollect.domain.rows import Row
 from recollect.domain.text import flaw_in
 from recollect.domain.values import encode_value, stored_value
 from recollect.ports.clock import Clock
-from recollect.ports.store import Store, UnitOfWork
+from recollect.ports.store import Store
+from recollect.ports.units import UnitOfWork
 from recollect.service.guard import Guard
 from recollect.service.reading import read_optional_moment
 

@@ -38,7 +38,8 @@ from recollect.domain.reasons import EventKind, Plane
 from recollect.domain.rows import Row
 from recollect.domain.text import shown
 from recollect.domain.values import encode_value, stored_value
-from recollect.ports.store import Store, UnitOfWork
+from recollect.ports.store import Store
+from recollect.ports.units import UnitOfWork
 from recollect.service.guard import Guard, Ruling, given_in
 from recollect.service.reading import read_fields
 

@@ -12,7 +12,8 @@ from recollect.domain.errors import InvalidSetting
 from recollect.domain.reasons import Plane
 from recollect.domain.tuning import TUNABLE, checked_tuning
 from recollect.domain.values import encode_value, stored_value
-from recollect.ports.store import Store, UnitOfWork
+from recollect.ports.store import Store
+from recollect.ports.units import UnitOfWork
 from recollect.service.audit import Audit, Audited
 from recollect.service.rules import Rules
 

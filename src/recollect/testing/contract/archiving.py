@@ -15,7 +15,7 @@ from recollect.domain.planning import Erasure
 from recollect.domain.queries import Archived, Find, NamespaceQuery, Order, shows
 from recollect.domain.reasons import EndReason, EventKind, Plane
 from recollect.domain.retention import Pass, Retention
-from recollect.ports.store import UnitOfWork
+from recollect.ports.units import UnitOfWork
 from recollect.testing.contract.scenes import (
     TENANT,
     at,

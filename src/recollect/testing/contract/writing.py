@@ -13,7 +13,7 @@ from recollect.domain.planning import Erasure
 from recollect.domain.queries import Find, NamespaceQuery
 from recollect.domain.reasons import EventKind, Plane
 from recollect.domain.retention import Pass, Retention
-from recollect.ports.store import UnitOfWork
+from recollect.ports.units import UnitOfWork
 from recollect.testing.contract.scenes import (
     OTHER,
     TENANT,
