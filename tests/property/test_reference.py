@@ -106,7 +106,7 @@ class InPostgres:
 
     def store(self, clock: Clock, sealer: Sealer) -> Store:
         options = PostgresOptions(self._url, self._schema)
-        return PostgresStore(options, clock=clock, ids=SerialIds(), sealer=sealer, direct=True)
+        return PostgresStore(options, clock=clock, ids=SerialIds(), sealer=sealer, direct=True, leases=clock)
 
     def forget(self) -> None:
         drop_schema(self._url, self._schema, f"{self._schema}_keys")

@@ -91,7 +91,7 @@ CLI_METHODS = {
     "audit": {"list_audit"},
 }
 """By which calls of the client a command asks a server."""
-CLI_ALONE = {"serve", "settings", "doctor", "version", "restore", "keys show", "policy init"}
+CLI_ALONE = {"serve", "settings", "doctor", "version", "restore", "keys show", "policy init", "copy", "migrate"}
 """Commands about this machine, which ask no server for memories."""
 
 

@@ -160,14 +160,14 @@ def _remembers_callers(seconds: float = 1.0) -> list[Any]:
 
 
 def _remembers_policies() -> list[Any]:
-    honest, known = Policies.in_force, dict[str, InForce]()
+    honest, known = Policies._following, dict[str, InForce]()
 
-    async def in_force(policies: Policies, tenant: str) -> InForce:
+    async def following(policies: Policies, tenant: str, *rows: Any) -> InForce:
         if tenant not in known:
-            known[tenant] = await honest(policies, tenant)
+            known[tenant] = await honest(policies, tenant, *rows)
         return known[tenant]
 
-    return [patch.object(Policies, "in_force", in_force)]
+    return [patch.object(Policies, "_following", following)]
 
 
 # -- settings, the first key, overload

@@ -321,7 +321,8 @@ class StoreFull(StoreTrouble):
 
 
 class StoreUnavailable(StoreTrouble):
-    """Nothing was changed: try again. If it lasts, check the disk and its permissions, or the database server."""
+    """Nothing was changed: try again. If it lasts, check the disk and its permissions; for a database server, that it
+    runs, and its host, port, user, password and network."""
 
     code = "store_unavailable"
     retriable = True
