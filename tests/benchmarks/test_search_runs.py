@@ -18,7 +18,17 @@ from benchmarks.searching.lexical import FULL, NONE
 from benchmarks.searching.lexical import compare as compare_words
 from benchmarks.searching.report import Report, as_json, report, table
 from benchmarks.searching.running import INSIDE, TEAM, USER, Found, Row, share, sizes
-from benchmarks.searching.subjects import LOCAL, OURS, OURS_AWAITED, POSTGRES, SQLITE, Called, NoPostgres, Postgres
+from benchmarks.searching.subjects import (
+    LOCAL,
+    OURS,
+    OURS_AWAITED,
+    OURS_PGVECTOR,
+    POSTGRES,
+    SQLITE,
+    Called,
+    NoPostgres,
+    Postgres,
+)
 from benchmarks.workload import Counts, Sample
 
 import recollect
@@ -50,7 +60,7 @@ def test_a_run_times_everybody_on_every_scope(run: Report) -> None:
     for (row, name), figure in run.figures.items():
         assert 0 < figure.p50 <= figure.p99
         assert name == OURS or row.scope != INSIDE
-    assert {name for _, name in run.figures} == {OURS, OURS_AWAITED, SQLITE, POSTGRES}
+    assert {name for _, name in run.figures} == {OURS, OURS_AWAITED, OURS_PGVECTOR, SQLITE, POSTGRES}
     assert set(run.found.cold) == {row for row in rows.values() if row.scope != INSIDE}
 
 
