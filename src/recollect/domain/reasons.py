@@ -27,6 +27,7 @@ class Plane(StrEnum):
     DECISION = "decision"
     SETTING = "setting"
     INDEX = "index"
+    LINK = "link"
 
 
 class EventKind(StrEnum):

@@ -30,6 +30,7 @@ from recollect.domain.ranking import (
     scaled_words,
 )
 from recollect.domain.reasons import Plane
+from recollect.domain.rows import Row
 from recollect.domain.shelves import Shelf
 from recollect.service.opened import Aside, OpenShelf
 
@@ -52,6 +53,8 @@ class Wish:
     min_score: float = 0.0
     explain: bool = False
     plane: Plane = Plane.ITEM
+    keep: Callable[[Row], bool] | None = None
+    """What else a row must satisfy to be shown; it is asked of rows that were read again."""
 
 
 class Work(ABC):

@@ -289,6 +289,7 @@ def _may_be_shown(wish: Wish, row: Row) -> bool:
         and shows(wish.archived, archived=row.archived)
         and wish.within.contains(row.address.namespace)
         and (not wish.filter or matches(wish.filter, stored_attributes(row.policy_attributes)))
+        and (wish.keep is None or wish.keep(row))
     )
 
 

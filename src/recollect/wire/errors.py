@@ -20,6 +20,8 @@ STATUS: dict[type[e.RecollectError], int] = {
     e.Unauthenticated: 401,
     e.NotFound: 404,
     e.Conflict: 409,
+    e.BudgetSpent: 429,
+    e.UnknownTool: 404,
     e.CursorExpired: 410,
     e.KeyTrouble: 500,
     e.StoreTrouble: 500,
