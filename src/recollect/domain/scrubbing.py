@@ -66,7 +66,8 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("url_with_password", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,200}:[^\s/@]{1,200}@[^\s]{1,200}"),
     (
         "api_key",
-        r"(?i:\b(?:x-api-key|api[_-]?key|apikey|access[_-]?token|auth[_-]?token|client[_-]?secret))\s{0,3}[=:]\s{0,3}[\"']?[A-Za-z0-9._~+/-]{12,250}",
+        r"(?i:\b(?:x-api-key|api[_-]?key|apikey|access[_-]?token|auth[_-]?token|client[_-]?secret))"
+        r"\s{0,3}[=:]\s{0,3}[\"']?[A-Za-z0-9._~+/-]{12,250}",
     ),
     ("password", r"(?i:\b(?:password|passwd|pwd|passphrase))\s{0,3}(?:[=:]|\bis\b)\s{0,3}[\"']?[^\s\"']{4,250}"),
 )

@@ -1,15 +1,15 @@
 """Notes: the use-cases behind the four tools of an agent, each with its budget, in one transaction.
 
-Notes are memories of the caller like any other: the same policy decides about them, and they are sealed, logged, indexed
-and erased as all are. Which note replaced which is kept beside them, so that a note itself never changes.
+Notes are memories of the caller like any other: the same policy decides about them, and they are sealed, logged,
+indexed and erased as all are. Which note replaced which is kept beside them, so that a note itself never changes.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -41,6 +41,7 @@ from recollect.service.guard import Ruling
 from recollect.service.ranked import Wish
 from recollect.service.workings import Workings
 
+Result = TypeVar("Result")
 GROUP = "default"
 _GROUP = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
 _FIELDS = '["content","tags[*]"]'
@@ -162,7 +163,7 @@ class Notes:
         count = 0
         if view is not None:
             links = await self._links()
-            async for row in self._rows(namespace(view.prefix), view.filter, lambda row: True, None):
+            async for row in self._rows(namespace(view.prefix), view.filter, lambda _: True, None):
                 note = _note_in(row)
                 count += note is not None
                 if note is not None and links.get(note.id, Link()).newer is None and len(notes) < _MOST_BRIEFED:
@@ -266,7 +267,7 @@ class Notes:
 
     # -- deciding and reading
 
-    async def _decided(self, work: Callable[[Ruling, UnitOfWork], Any]) -> Any:
+    async def _decided(self, work: Callable[[Ruling, UnitOfWork], Awaitable[Result]]) -> Result:
         """Decide and write in one transaction; again whenever something it rests on changed."""
         for attempt in range(_ATTEMPTS):
             ruling = await self._workings.guard.begin(self._caller)

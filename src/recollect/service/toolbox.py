@@ -40,6 +40,7 @@ _TEXT: dict[str, Any] = {"type": "string"}
 _MAYBE: dict[str, Any] = {"type": ["string", "null"]}
 _WHOLE: dict[str, Any] = {"type": "integer", "minimum": 0}
 _TRUTH: dict[str, Any] = {"type": "boolean"}
+_SCORE: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +225,7 @@ TOOLS: dict[str, Tool] = {
                 ["results"],
                 results={
                     "type": "array",
-                    "items": _all(**_ENTRY, created_at=_TEXT, relevance_score={"type": "number"}),
+                    "items": _all(**_ENTRY, created_at=_TEXT, relevance_score=_SCORE),
                 },
                 notice=_NOTICE,
             ),
