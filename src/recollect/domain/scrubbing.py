@@ -44,6 +44,7 @@ class Credential(NamedTuple):
     end: int
 
 
+_NAMED = r"(?i:\b(?:x-api-key|api[_-]?key|apikey|access[_-]?token|auth[_-]?token|client[_-]?secret))"
 _KINDS: tuple[tuple[str, str], ...] = (
     (
         "private_key",
@@ -64,11 +65,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("jwt", r"\beyJ[A-Za-z0-9_-]{8,2000}\.eyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{8,1000}"),
     ("bearer_token", r"(?i:\bbearer)\s{1,3}[A-Za-z0-9._~+/-]{16,2000}=*"),
     ("url_with_password", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,200}:[^\s/@]{1,200}@[^\s]{1,200}"),
-    (
-        "api_key",
-        r"(?i:\b(?:x-api-key|api[_-]?key|apikey|access[_-]?token|auth[_-]?token|client[_-]?secret))"
-        r"\s{0,3}[=:]\s{0,3}[\"']?[A-Za-z0-9._~+/-]{12,250}",
-    ),
+    ("api_key", _NAMED + r"\s{0,3}[=:]\s{0,3}[\"']?[A-Za-z0-9._~+/-]{12,250}"),
     ("password", r"(?i:\b(?:password|passwd|pwd|passphrase))\s{0,3}(?:[=:]|\bis\b)\s{0,3}[\"']?[^\s\"']{4,250}"),
 )
 CREDENTIAL_KINDS = tuple(dict.fromkeys(kind for kind, _ in _KINDS))
