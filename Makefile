@@ -82,8 +82,9 @@ generate: $(READY) ## Write again what is generated: the synchronous API and the
 	@$(BIN)/python tools/generate_access.py
 	@$(BIN)/python tools/generate_reference.py
 
-table: $(READY) $(FERRET) ## Run the contracts on every backend and write the table of what each keeps
+table: $(READY) $(FERRET) ## Run the contracts on every backend and LangGraph store, and write the tables of what each keeps
 	@$(BIN)/python tools/generate_backends.py
+	@$(BIN)/python -m tools.generate_langgraph
 
 lock: $(READY) ## Resolve the dependencies anew into requirements/*.lock
 	@$(COMPILE) --group build -o requirements/run.lock

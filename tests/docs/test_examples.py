@@ -19,7 +19,7 @@ def ran(example: str, *arguments: str) -> list[str]:
 
 
 def test_there_is_an_example_of_each_shape() -> None:
-    assert EXAMPLES == ["embedded.py", "service.py", "three_processes.py"]
+    assert EXAMPLES == ["embedded.py", "langgraph_agent.py", "service.py", "three_processes.py"]
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["kept in a directory", "kept nowhere"])
@@ -58,3 +58,17 @@ def test_three_processes_lose_nothing_when_one_of_them_is_killed(database: str) 
         "60 writes were acknowledged, 60 were told to a follower",
         "each process has 60 of them",
     ]
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept in a directory", "kept nowhere"])
+def test_the_langgraph_agent_remembers_across_threads(kept: bool, tmp_path: Path) -> None:
+    said = ran("langgraph_agent.py", *([str(tmp_path / "memories")] if kept else []))
+    assert [line.removeprefix("agent: ") for line in said if line.startswith("agent: ")] == [
+        "I will remember that.",
+        "I will remember that.",
+        "You told me: I drink green tea without sugar.",
+        "You told me: My sister lives in Porto.",
+        "You have not told me yet.",
+    ]
+    assert said[-1] == "kept: user/alice/facts"
+    assert (tmp_path / "memories" / "recollect.db").exists() is kept

@@ -7,7 +7,7 @@ import inspect
 from pathlib import Path
 
 import pytest
-from tools import generate_access, generate_backends, generate_reference
+from tools import generate_access, generate_backends, generate_langgraph, generate_reference
 
 import recollect
 from recollect.domain.errors import all_errors
@@ -24,7 +24,7 @@ def test_a_generated_page_is_up_to_date(name: str) -> None:
 
 
 def test_no_page_is_left_over() -> None:
-    others = {generate_access.TARGET.name, generate_backends.PAGE.name}
+    others = {generate_access.TARGET.name, generate_backends.PAGE.name, generate_langgraph.PAGE.name}
     assert {page.name for page in generate_reference.TARGET.glob("*.md")} == {*PAGES, *others}
 
 
