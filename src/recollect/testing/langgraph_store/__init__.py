@@ -7,7 +7,8 @@ asynchronous calls that are to be checked. Then either let your test runner call
     assert not problems
 
 Nothing is skipped: a store that cannot do something fails the checks about it. Where LangGraph's own stores differ from
-one another, a check asks for what the documentation of `BaseStore` says, else for what most of them do.
+one another, a check asks for what the documentation of `BaseStore` says or most of them do, else for what we chose; the
+reference names the checks that most of them do not pass.
 """
 
 from __future__ import annotations
