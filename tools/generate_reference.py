@@ -44,7 +44,8 @@ from recollect.domain.errors import RecollectError, all_errors
 from recollect.ports import credentials, embedder, keys, policy, store, vectors
 from recollect.service import audit, identity, looking, policies, reading, transfer, tuning, views
 from recollect.service.administration import Administration
-from recollect.surfaces.rest import connections, exchange
+from recollect.surfaces import service as serving
+from recollect.surfaces.rest import connections
 from recollect.wire import requests
 
 ROOT = Path(__file__).parent.parent
@@ -108,7 +109,7 @@ LIMITS = (
     Limit(identity, "MAX_CREDENTIAL", "Characters of a key or a token."),
     Limit(connections, "MAX_HEAD_BYTES", "Bytes of the head of a request."),
     Limit(connections, "MAX_FIELDS", "Header fields of a request."),
-    Limit(exchange, "MAX_HELD_BYTES", "Bytes of bodies that requests under way may hold together, in one process."),
+    Limit(serving, "MAX_HELD_BYTES", "Bytes of bodies that requests under way may hold together, in one process."),
     Limit(callers, "MAX_NAME", "Characters of a user's, a client's or a role's name."),
     Limit(callers, "MAX_ROLES", "Roles of one credential."),
     Limit(verification, "MAX_PROBLEMS", "Problems after which `verify` stops to look."),

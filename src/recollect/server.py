@@ -36,7 +36,7 @@ from recollect.surfaces.logs import configure, event, set_level
 from recollect.surfaces.metrics import Metrics
 from recollect.surfaces.rest.app import make_app
 from recollect.surfaces.rest.connections import BoundedConnection
-from recollect.surfaces.rest.service import Service
+from recollect.surfaces.service import Service
 from recollect.surfaces.telemetry import Telemetry
 from recollect.workers.indexer import Indexer
 from recollect.workers.rounds import Rounds

@@ -29,7 +29,7 @@ from recollect.server import _uvicorn
 from recollect.service.identity import Identity
 from recollect.service.memories import Memories
 from recollect.surfaces.metrics import Metrics
-from recollect.surfaces.rest.service import Service
+from recollect.surfaces.service import Service
 from recollect.surfaces.telemetry import Telemetry
 from recollect.testing.servers import running
 

@@ -30,7 +30,7 @@ from recollect.service.identity import Identity
 from recollect.service.policies import Policies
 from recollect.service.workings import Workings
 from recollect.surfaces.rest.app import make_app
-from recollect.surfaces.rest.service import Service
+from recollect.surfaces.service import Service
 from recollect.testing.servers import Server
 
 ROOT = Path(__file__).parents[2]

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from recollect.server import Started, serve
 from recollect.surfaces.rest.app import make_app
-from recollect.surfaces.rest.service import Service
+from recollect.surfaces.service import Service
 
 ROOT = Path(__file__).parents[2]
 STOP_SECONDS = 30

@@ -7,7 +7,7 @@ from time import monotonic
 
 import pytest
 
-from recollect.surfaces.rest.deadlines import TICK_SECONDS, Deadlines
+from recollect.surfaces.deadlines import TICK_SECONDS, Deadlines
 
 
 async def test_what_takes_too_long_ends_at_most_a_tick_late() -> None:

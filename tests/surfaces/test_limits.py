@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.domain.errors import InvalidSetting
-from recollect.surfaces.rest import limits
-from recollect.surfaces.rest.limits import Buckets, address_group
+from recollect.surfaces import limits
+from recollect.surfaces.limits import Buckets, address_group
 
 
 class Hand:

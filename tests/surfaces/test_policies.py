@@ -17,7 +17,8 @@ from tests.surfaces.serving import Answered, Served, served
 
 from recollect.domain import errors
 from recollect.domain.bundles import MAX_BUNDLE_BYTES, Package
-from recollect.surfaces.rest.routes import LONG_SECONDS, ROUTES
+from recollect.surfaces.rest.routes import ROUTES
+from recollect.surfaces.service import LONG_SECONDS
 from recollect.wire.errors import STATUS, envelope, status_of
 
 POLICIES = "/admin/v1/memories/policies"

@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from pathlib import PurePath
+from random import getrandbits
 from types import TracebackType
 from typing import TextIO
 from uuid import UUID
@@ -33,6 +34,8 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARN
 _WORDS = {10: "debug", 20: "info", 30: "warning", 40: "error"}
 _BARE = re.compile(r"[\w.:/@+,<>{}*%-]+", re.ASCII)
 _BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")
+_REQUEST_ID = re.compile(rb"[0-9A-Za-z._-]{1,64}")
+_SLOW_SECONDS = 1.0
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 Scalar = str | int | float | bool | None
@@ -43,6 +46,18 @@ def event(logger: logging.Logger, level: int, name: str, /, **fields: object) ->
     if logger.isEnabledFor(level):
         # Made by hand, because looking for the calling line costs time and is never shown.
         logger.handle(logger.makeRecord(logger.name, level, "", 0, name, (), None, extra={"fields": fields}))
+
+
+def request_id_of(given: bytes) -> str:
+    """The name of a request: the one that its sender gave it, or a fresh one."""
+    return given.decode() if _REQUEST_ID.fullmatch(given) else f"{getrandbits(64):016x}"
+
+
+def level_of(status: int, seconds: float) -> int:
+    """Faults are warnings, refusals and slow answers are told; that all went well only to those who ask for it."""
+    if status >= 500:
+        return logging.WARNING
+    return logging.INFO if status >= 400 or seconds > _SLOW_SECONDS else logging.DEBUG
 
 
 def configure(level: str, format: str, stream: TextIO | None = None) -> None:  # noqa: A002 - the setting's own word

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections import defaultdict
-from random import getrandbits
 from time import perf_counter
 
 from starlette.routing import Route as Path_
@@ -19,24 +17,20 @@ from recollect.domain.errors import (
     MethodNotAllowed,
     NotFound,
     OutcomeUnknown,
-    RateLimited,
     RecollectError,
     ShuttingDown,
     StoreTrouble,
     StoreUnavailable,
     Unauthenticated,
 )
-from recollect.surfaces.logs import event
+from recollect.surfaces.logs import event, level_of, request_id_of
 from recollect.surfaces.rest.exchange import Answer, Application, Exchange, Receive, Scope, Send, send_answer
-from recollect.surfaces.rest.limits import address_group
 from recollect.surfaces.rest.routes import ROUTES, Route
-from recollect.surfaces.rest.service import Service
+from recollect.surfaces.service import Service
 from recollect.wire.errors import envelope, status_of
 
 log = logging.getLogger("recollect.http")
-_REQUEST_ID = re.compile(rb"[0-9A-Za-z._-]{1,64}")
 _UNKNOWN = "unknown"
-_SLOW_SECONDS = 1.0
 
 
 def make_app(service: Service) -> Application:
@@ -77,8 +71,7 @@ class _Door:
         began = perf_counter()
         service = self._service
         headers = _headers(scope)
-        given = headers.get(b"x-request-id", b"")
-        request_id = given.decode() if _REQUEST_ID.fullmatch(given) else f"{getrandbits(64):016x}"
+        request_id = request_id_of(headers.get(b"x-request-id", b""))
         ask = Exchange(scope, receive, request_id, service, headers)
         service.under_way += 1
         service.metrics.begin()
@@ -112,7 +105,7 @@ class _Door:
                 seconds = perf_counter() - began
                 span.finish(status)
                 service.metrics.observe(self._path, scope["method"], status, seconds, code)
-                level = _level(status, seconds)
+                level = level_of(status, seconds)
                 if log.isEnabledFor(level):
                     _log(level, ask, self._path, status, seconds, code)
 
@@ -122,11 +115,7 @@ class _Door:
         if route is not None and route.anonymous:
             return await route.handler(ask)
         service, settings = self._service, self._service.settings
-        if service.under_way > settings.max_connections:
-            raise RateLimited("too many requests are under way", retry_after=1)
         ask.caller = caller = await self._caller(ask, basic=route is not None and route.basic)
-        if wait := service.rate.take(caller.credential):
-            raise RateLimited("too many requests for this credential", retry_after=wait)
         if route is None:
             if not self._methods:
                 raise NotFound("there is nothing at this path")
@@ -144,16 +133,13 @@ class _Door:
             raise DeadlineExceeded("it took longer than the service allows") from None
 
     async def _caller(self, ask: Exchange, *, basic: bool) -> Caller:
-        service = self._service
-        header = ask.header(b"authorization")
+        service, header = self._service, ask.header(b"authorization")
+        address = ask.scope.get("client") or ("", 0)
         try:
-            caller = await service.identity.caller_of(header, basic=basic)
+            caller = await service.admit(header, str(address[0]), basic=basic)
         except Unauthenticated as problem:
             if basic:
                 problem.details["challenge"] = 'Basic realm="Recollect: an API key as password", charset="UTF-8"'
-            address = ask.scope.get("client") or ("", 0)
-            if wait := service.failures.take(address_group(str(address[0]))):
-                raise RateLimited("too many requests without a valid credential", retry_after=wait) from None
             raise
         ask.again = lambda: service.identity.caller_of(header, basic=basic)
         return caller
@@ -207,13 +193,6 @@ def _headers(scope: Scope) -> dict[bytes, bytes]:
     for name, value in scope["headers"]:
         found.setdefault(name, value)
     return found
-
-
-def _level(status: int, seconds: float) -> int:
-    """Faults are warnings, refusals and slow answers are told; that all went well only to those who ask for it."""
-    if status >= 500:
-        return logging.WARNING
-    return logging.INFO if status >= 400 or seconds > _SLOW_SECONDS else logging.DEBUG
 
 
 def _log(level: int, ask: Exchange, path: str, status: int, seconds: float, code: str | None) -> None:

@@ -14,15 +14,14 @@ from recollect.domain.callers import Action, Caller
 from recollect.domain.errors import (
     InvalidRequest,
     NotFound,
-    RateLimited,
     RequestTimeout,
     RequestTooLarge,
     UnsupportedMediaType,
 )
 from recollect.service.memories import Memories
 from recollect.service.reading import MAX_WAIT_SECONDS
-from recollect.surfaces.rest.deadlines import Deadline
-from recollect.surfaces.rest.service import Service
+from recollect.surfaces.deadlines import Deadline
+from recollect.surfaces.service import Service
 from recollect.wire.answers import encode
 from recollect.wire.requests import Parameters, parse_body
 
@@ -32,8 +31,6 @@ Send = Callable[[Any], Awaitable[None]]
 Application = Callable[[Any, Receive, Send], Awaitable[None]]
 Shape = TypeVar("Shape")
 JSON = b"application/json"
-MAX_HELD_BYTES = 32 << 20
-"""How much of the bodies of all requests under way is held at once."""
 _ALWAYS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 
@@ -199,9 +196,7 @@ class Exchange:
                 piece = message.get("body", b"")
                 size += len(piece)
                 self.held += len(piece)
-                self.service.held += len(piece)
-                if self.service.held > max(MAX_HELD_BYTES, most):
-                    raise RateLimited("too much is being sent to the service at once", retry_after=1)
+                self.service.hold(len(piece))
                 if size > most:
                     raise RequestTooLarge(f"the body has more than the {most:,} bytes that are read")
                 pieces.append(piece)

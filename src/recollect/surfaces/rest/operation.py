@@ -8,13 +8,10 @@ from pathlib import Path
 
 from yaml import safe_load
 
-from recollect.domain.callers import SYSTEM_TENANT
-from recollect.domain.errors import RecollectError
 from recollect.surfaces.metrics import CONTENT_TYPE
 from recollect.surfaces.rest.exchange import Answer, Exchange, answer
 from recollect.surfaces.rest.page import CONTENT_SECURITY_POLICY, render
 
-_READY_SECONDS = 2.0
 CONTRACT, CONTRACT_FOR_ADMINISTRATORS = "openapi.yaml", "openapi-admin.yaml"
 _PACKAGED = Path(__file__).parent
 _IN_REPOSITORY = Path(__file__).parents[4] / "contracts"
@@ -29,14 +26,7 @@ async def healthz(ask: Exchange) -> Answer:
 async def readyz(ask: Exchange) -> Answer:
     """The store answers, and the service is not about to stop."""
     ask.no_parameters()
-    ready = not ask.closing.is_set()
-    if ready:
-        try:
-            async with asyncio.timeout(_READY_SECONDS):
-                await ask.service.store.head(SYSTEM_TENANT)
-        except (RecollectError, TimeoutError):
-            ready = False
-    return answer({"status": "ready"}) if ready else answer({"status": "not_ready"}, 503)
+    return answer({"status": "ready"}) if await ask.service.ready() else answer({"status": "not_ready"}, 503)
 
 
 async def metrics(ask: Exchange) -> Answer:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from recollect.domain.callers import Action
 from recollect.surfaces.rest import admin, memories, operation, policies
 from recollect.surfaces.rest.exchange import Answer, Exchange
+from recollect.surfaces.service import LONG_SECONDS
 
 Handler = Callable[[Exchange], Awaitable[Answer]]
-LONG_SECONDS = 3_600.0
-"""How long what goes through all the data, or tries a policy on it, may take."""
 
 
 @dataclass(frozen=True, slots=True)
