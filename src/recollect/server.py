@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 import uvloop
@@ -42,6 +42,9 @@ from recollect.workers.indexer import Indexer
 from recollect.workers.rounds import Rounds
 from recollect.workers.sweeper import Sweeper
 
+if TYPE_CHECKING:
+    from recollect.surfaces.grpc.server import GrpcDoor
+
 log = logging.getLogger("recollect.server")
 CREDENTIALS_FILE = "credentials.json"
 SERVER_FILE = "server.json"
@@ -65,6 +68,8 @@ class Started:
     port: int
     admin_key: str | None
     """The key that the first start made; shown once."""
+    grpc: str | None = None
+    """Where the gRPC door is, as `host:port`, if there is one."""
 
 
 def serve(
@@ -199,6 +204,7 @@ async def _run(
         metrics.follow_policy(workings.policies.counts)
         service = Service(memories, workings.store, workings.guard, identity, settings, metrics, Telemetry(), home)
         server = _Server(_uvicorn(service, settings), service)
+        calls = await _grpc_door(service, settings)
         workers = _workers(workings, service)
         watching = [
             asyncio.create_task(_follow_settings(reload, service, workings)),
@@ -211,14 +217,19 @@ async def _run(
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         try:
             started = await _started(server, serving, listening, settings, home, admin_key)
+            if calls is not None:
+                started = replace(started, grpc=f"{_reached_at(settings.host)}:{calls.port}")
             watching.append(asyncio.create_task(_be_found(started)))
             await warming
             await asyncio.sleep(0)  # so that the note is there before anybody hears of the service
             if announce is not None:
                 announce(started)
-            event(log, logging.INFO, "server.ready", url=started.url, home=str(home), pid=os.getpid())
+            told = {} if started.grpc is None else {"grpc": started.grpc}
+            event(log, logging.INFO, "server.ready", url=started.url, home=str(home), pid=os.getpid(), **told)
             await serving
         finally:
+            if calls is not None:
+                await calls.stop(0.0 if server.force_exit else settings.shutdown_seconds)
             for worker in workers:
                 worker.stop()
             for task in watching:
@@ -404,16 +415,35 @@ async def _started(
         await asyncio.sleep(0.005)
     port = listening.getsockname()[1]
     scheme = "http" if settings.tls_certificate is None else "https"
-    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
-    host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(shown, shown)  # noqa: S104 - compared, not bound
-    url = f"{scheme}://{host}:{port}"
+    url = f"{scheme}://{_reached_at(settings.host)}:{port}"
     return Started(url, home, settings.port, port, admin_key)
+
+
+def _reached_at(host: str) -> str:
+    """The address by which this machine reaches what listens on it."""
+    shown = f"[{host}]" if ":" in host else host
+    return {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(shown, shown)  # noqa: S104 - compared, not bound
+
+
+async def _grpc_door(service: Service, settings: Settings) -> GrpcDoor | None:
+    """The gRPC door, listening, if the settings ask for it."""
+    if settings.grpc_port is None:
+        return None
+    try:
+        from recollect.surfaces.grpc.server import GrpcDoor
+    except ImportError:
+        raise InvalidSetting("grpc_port: the gRPC door needs its library; install recollect[grpc]") from None
+    last = min(settings.grpc_port + PORTS_TRIED, 65_536) if settings.grpc_port else 1
+    door = await GrpcDoor.opened(service, range(settings.grpc_port, last))
+    if door is None:
+        raise InvalidSetting(f"grpc_port: no port from {settings.grpc_port} to {last - 1} can be listened on")
+    return door
 
 
 async def _be_found(started: Started) -> None:
     """Leave a note of where the service is; and again whenever a later one has taken its own away."""
     path = started.home / SERVER_FILE
-    note = {"pid": os.getpid(), "url": started.url, "started_at": datetime.now(UTC).isoformat()}
+    note = {"pid": os.getpid(), "url": started.url, "started_at": datetime.now(UTC).isoformat(), "grpc": started.grpc}
     text = json.dumps(note, indent=1) + "\n"
     write_private(path, text)
     while True:

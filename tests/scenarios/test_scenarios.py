@@ -18,6 +18,8 @@ from tests.engines.postgres import fresh_database as postgres_database
 from tests.scenarios import asking, finding, governing, permitting, telling, writing
 from tests.scenarios.door import Door, House, Person, Plain
 from tests.scenarios.in_process import SETTINGS, InProcess, Sdk
+from tests.scenarios.over_grpc import NOT_OFFERED as NOT_CALLED
+from tests.scenarios.over_grpc import Grpc, OverGrpc
 from tests.scenarios.over_http import OverHttp
 from tests.scenarios.play import SCENES, Line, Scene, differences
 from tests.scenarios.typed import NOT_OFFERED, UNTOLD, AtTheKeyboard
@@ -31,7 +33,7 @@ CHAPTERS = (writing, finding, asking, telling, permitting, governing)
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("scenarios") / "data"
-    with running(home, filterable_attributes="lang") as started:
+    with running(home, filterable_attributes="lang", grpc_port=0) as started:
         yield started
 
 
@@ -49,6 +51,7 @@ HOUSES: dict[str, Callable[[Callable[[str], Any], Path], House]] = {
     "sdk": lambda given, _place: Sdk(given("server"), sync=True),
     "sdk-async": lambda given, _place: Sdk(given("server"), sync=False),
     "cli": lambda given, _place: AtTheKeyboard(given("server")),
+    "grpc": lambda given, _place: OverGrpc(given("server")),
 }
 """The doors, all over SQLite."""
 ENGINES: dict[str, Callable[[Callable[[str], Any], Path], Settings]] = {
@@ -108,6 +111,13 @@ def test_a_scenario_goes_alike_at_every_door(scene: Scene, house: tuple[str, Hou
 def test_only_what_cannot_be_typed_is_left_out() -> None:
     assert {need for scene in SCENES for need in scene.needs} == NOT_OFFERED
     assert sum(bool(scene.needs & NOT_OFFERED) for scene in SCENES) <= 7
+
+
+def test_only_what_has_no_call_is_asked_elsewhere() -> None:
+    calls = {name for name in vars(Door) if not name.startswith("_")}
+    assert {name for name in calls if name not in vars(Grpc)} == NOT_CALLED
+    asked = {call for scene in SCENES for _, call, _ in reference(scene)}
+    assert asked >= calls - {"justified"}
 
 
 def test_the_list_is_long_and_says_each_thing_once() -> None:

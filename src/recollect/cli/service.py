@@ -29,6 +29,9 @@ def serve(
     here: Here,
     host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Where to listen; 127.0.0.1.")] = None,
     port: Annotated[int | None, typer.Option(metavar="N", help="The port; 4747, or the next free one.")] = None,
+    grpc_port: Annotated[
+        int | None, typer.Option(metavar="N", help="The port of the gRPC door; without it there is none.")
+    ] = None,
     allow_plain_http: Annotated[
         bool, typer.Option("--allow-plain-http", help="Listen beyond loopback without TLS.")
     ] = False,
@@ -49,6 +52,7 @@ def serve(
     flags = {
         "host": host,
         "port": port,
+        "grpc_port": grpc_port,
         "allow_plain_http": allow_plain_http or None,
         "tls_certificate": tls_certificate,
         "tls_key": tls_key,
@@ -61,12 +65,15 @@ def serve(
 def _announce(here: Here, started: Started) -> None:
     say = here.screen.say
     if here.is_json:
-        here.screen.line({"url": started.url, "home": str(started.home), "admin_key": started.admin_key})
+        told = {} if started.grpc is None else {"grpc": started.grpc}
+        here.screen.line({"url": started.url, "home": str(started.home), "admin_key": started.admin_key} | told)
         return
     taken = (
         "" if started.port == started.wanted_port or not started.wanted_port else f" ({started.wanted_port} is taken)"
     )
     say(f"Recollect serves {started.home} at {started.url}{taken}")
+    if started.grpc is not None:
+        say(f"and gRPC at {started.grpc}")
     if started.admin_key is not None:
         typed = f"{program()}{home_option(started.home)}"
         say()

@@ -96,6 +96,11 @@ class Settings:
         "127.0.0.1", "The address to listen on. Beyond loopback, TLS is needed, or `allow_plain_http`."
     )
     port: int = _setting(4747, "The port to listen on; the next free one is taken when it is in use. 0: any free one.")
+    grpc_port: int | None = _setting(
+        None,
+        "The port of the gRPC door, at the same address and with the same TLS; the next free one is taken when it is "
+        "in use. 0: any free one. None: there is no gRPC door. It needs `recollect[grpc]`.",
+    )
     allow_plain_http: bool = _setting(
         False, "Listen beyond loopback without TLS, because something in front of the service does the encryption."
     )
@@ -246,6 +251,8 @@ class Settings:
     def _check_transport(self) -> None:
         if not isinstance(self.host, str) or not self.host or any(map(str.isspace, self.host)):
             raise InvalidSetting("host must be an address to listen on, like 127.0.0.1")
+        if self.grpc_port is not None:
+            self._check_whole("grpc_port", 0, 65_535)
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise InvalidSetting("tls_certificate and tls_key belong together: give both or none")
 

@@ -75,6 +75,11 @@ class Server:
         return int(self.url.rpartition(":")[2])
 
     @property
+    def grpc(self) -> str:
+        """Where its gRPC door is, for a server with `grpc_port`."""
+        return str(json.loads((self.home / "server.json").read_text())["grpc"])
+
+    @property
     def token(self) -> str:
         """The administrator's key that its first start made."""
         return str(json.loads((self.home / "credentials.json").read_text())["token"])

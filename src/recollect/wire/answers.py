@@ -126,9 +126,9 @@ def _written(
         done.revision,
         done.sequence,
         attributes,
-        _time(done.created_at),
-        _time(done.updated_at),
-        _time(done.expires_at),
+        rfc3339(done.created_at),
+        rfc3339(done.updated_at),
+        rfc3339(done.expires_at),
         archived,
         _told(done.indexed),
     )
@@ -157,7 +157,7 @@ def item(found: Item) -> ItemAnswer:
 def version(found: Item) -> VersionAnswer:
     """A version as its reader gets it."""
     ended = VersionAnswer(*_item(found))
-    ended.ended_at, ended.end_reason = _time(found.ended_at), found.end_reason
+    ended.ended_at, ended.end_reason = rfc3339(found.ended_at), found.end_reason
     return ended
 
 
@@ -350,7 +350,7 @@ def caller(who: Caller) -> dict[str, Any]:
 
 def _fields(thing: Any) -> Mapping[str, Any]:
     shown = {name: getattr(thing, name) for name in thing.__dataclass_fields__}
-    return {name: _time(value) if isinstance(value, datetime) else value for name, value in shown.items()}
+    return {name: rfc3339(value) if isinstance(value, datetime) else value for name, value in shown.items()}
 
 
 def _told(said: Told | None) -> Told | msgspec.UnsetType:
@@ -363,10 +363,10 @@ def _raw(encoded: bytes | None) -> msgspec.Raw:
 
 
 def _moment(instant: Instant | None) -> Any:
-    return None if instant is None else _time(datetime_of(instant))
+    return None if instant is None else rfc3339(datetime_of(instant))
 
 
-def _time(moment: datetime | None) -> Any:
+def rfc3339(moment: datetime | None) -> Any:
     """A moment as answers give it; always with microseconds, which a plain encoder leaves out when they are zero."""
     return None if moment is None else moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 

@@ -1,0 +1,1 @@
+"""The messages and stubs of the gRPC door, generated from its contract by `make generate`."""
