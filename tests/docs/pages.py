@@ -2,8 +2,8 @@
 
 A ```python block runs; the ```text block that follows it, if any, is exactly what it prints. All blocks of a
 page share one namespace and one event loop, and may use `await` at the top level. When a block speaks to a service with
-`recollect_client`, the page gets one of its own, and RECOLLECT_URL and RECOLLECT_TOKEN say where and as its
-administrator.
+`recollect_client`, or over gRPC, the page gets one of its own, and RECOLLECT_URL and RECOLLECT_TOKEN say where and as
+its administrator.
 """
 
 from __future__ import annotations
@@ -60,7 +60,12 @@ def fenced(text: str, language: str) -> list[str]:
 
 def needs_service(text: str) -> bool:
     """True when the Python of a page is about a service: it then runs beside a fresh one of its own."""
-    return any("recollect_client" in block.code for block in blocks(text))
+    return any("recollect_client" in block.code for block in blocks(text)) or needs_grpc(text)
+
+
+def needs_grpc(text: str) -> bool:
+    """True when that service is to have its gRPC door."""
+    return any("recollect.surfaces.grpc" in block.code for block in blocks(text))
 
 
 def run(text: str, name: str = "page") -> int:

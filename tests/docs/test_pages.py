@@ -10,7 +10,17 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.docs.commands import unknown_in
-from tests.docs.pages import ROOT, WrongPage, blocks, broken_links, fenced, needs_service, run, written_pages
+from tests.docs.pages import (
+    ROOT,
+    WrongPage,
+    blocks,
+    broken_links,
+    fenced,
+    needs_grpc,
+    needs_service,
+    run,
+    written_pages,
+)
 from tests.docs.transcripts import Outcome, run_transcripts, typed
 
 from recollect.config.sources import load
@@ -56,7 +66,8 @@ def test_the_code_of_a_guide_runs_and_prints_what_the_guide_says(
     if not needs_service(text):
         assert run(text, name) > 0
         return
-    with Server(folder / ".recollect", embedder="local") as server:
+    door = {"grpc_port": 0} if needs_grpc(text) else {}
+    with Server(folder / ".recollect", embedder="local", **door) as server:
         monkeypatch.setenv("RECOLLECT_URL", server.url)
         monkeypatch.setenv("RECOLLECT_TOKEN", server.token)
         assert run(text, name) > 0
@@ -258,6 +269,8 @@ def test_a_page_that_is_not_about_the_service_gets_none(page: str, folder: Path)
 def test_only_code_that_speaks_to_a_service_gets_one() -> None:
     assert needs_service("```python\nimport recollect_client\n```\n")
     assert not needs_service("recollect_client\n```python\nimport recollect\n```\n")
+    assert needs_service("```python\nimport recollect.surfaces.grpc\n```\n")
+    assert not needs_grpc("```python\nimport recollect_client\n```\n")
 
 
 # -- what is only shown
