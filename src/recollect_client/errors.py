@@ -17,6 +17,8 @@
     │   ├── InvalidSetting
     │   ├── InvalidCaller
     │   ├── InvalidBundle
+    │   ├── InvalidNote
+    │   │   └── UnknownTool
     │   └── InvalidRequest
     │       ├── RequestTooLarge
     │       ├── RequestTimeout
@@ -31,6 +33,7 @@
     │   ├── Contention
     │   ├── IdempotencyMismatch
     │   └── LeaseLost
+    ├── BudgetSpent                  a session did all that it may do
     ├── CursorExpired                the log no longer reaches back that far
     ├── KeyTrouble                   a value cannot be sealed or opened
     │   ├── MasterKeyMissing
@@ -202,6 +205,18 @@ class InvalidBundle(InvalidInput):
     code = "invalid_bundle"
 
 
+class InvalidNote(InvalidInput):
+    """A tool was called with something that it does not take: see its arguments."""
+
+    code = "invalid_note"
+
+
+class UnknownTool(InvalidNote):
+    """There is no such tool: ask for the list of tools."""
+
+    code = "unknown_tool"
+
+
 class InvalidRequest(InvalidInput):
     """Send what the contract says: its fields and parameters, of the right types, and no others."""
 
@@ -286,6 +301,12 @@ class LeaseLost(Conflict):
     """The lease ran out or was taken by another holder: stop the work that it protected."""
 
     code = "lease_lost"
+
+
+class BudgetSpent(RecollectError):
+    """This session has done as much of that as a session may: be selective, and go on in another session."""
+
+    code = "budget_spent"
 
 
 class CursorExpired(RecollectError):

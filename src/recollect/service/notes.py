@@ -36,7 +36,7 @@ from recollect.domain.queries import Find, Order
 from recollect.domain.reasons import Plane
 from recollect.domain.rows import Row
 from recollect.domain.values import encode_value, stored_value
-from recollect.ports.store import UnitOfWork
+from recollect.ports.units import UnitOfWork
 from recollect.service.guard import Ruling
 from recollect.service.ranked import Wish
 from recollect.service.workings import Workings
