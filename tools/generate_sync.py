@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-SOURCES = (("memories", "Memories"), ("administration", "Administration"))
+SOURCES = (("memories", "Memories"), ("hands", "Hands"), ("administration", "Administration"))
 TARGET = ROOT / "src/recollect/sync.py"
 
 HEADER = '''"""Memories for code without an event loop; generated from the use-cases by `make generate`.
@@ -36,6 +36,7 @@ from recollect.ports.policy import Explanation, Report
 from recollect.ports.store import Progress, Verification
 from recollect.service.audit import AuditPage
 from recollect.service.memories import Memories
+from recollect.service.notes import GROUP
 from recollect.service.policies import PolicyInForce, Simulation
 from recollect.service.tokens import NewToken, Token
 from recollect.service.transfer import ExportPage, Imported

@@ -21,6 +21,7 @@ from recollect.ports.policy import Explanation, Report
 from recollect.ports.store import Progress, Verification
 from recollect.service.audit import AuditPage
 from recollect.service.memories import Memories
+from recollect.service.notes import GROUP
 from recollect.service.policies import PolicyInForce, Simulation
 from recollect.service.tokens import NewToken, Token
 from recollect.service.transfer import ExportPage, Imported
@@ -248,6 +249,27 @@ class MemoriesSync:
     def close(self) -> None:
         """Finish what was acknowledged and close everything."""
         return drive(self._memories.close())
+
+    def list_tools(self) -> list[dict[str, Any]]:
+        """The tools of an agent: what each is for, takes and gives, and what it does to what is remembered."""
+        return drive(self._memories.list_tools())
+
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Any], *, session: str | None = None, group: str = GROUP
+    ) -> dict[str, Any]:
+        """What a tool gives for these arguments, on the notes of a group.
+
+        A session has budgets, so it must be named to store and to delete. Session and group are told by whoever runs
+        the agent, never by the agent itself.
+        """
+        return drive(self._memories.call_tool(name, arguments, session=session, group=group))
+
+    def brief(self, *, group: str = GROUP) -> str:
+        """What an agent should know at the beginning of a session, in markdown; nothing when there is nothing.
+
+        A session begins without it rather than not at all: what fails, or takes longer than 5 seconds, is empty too.
+        """
+        return drive(self._memories.brief(group=group))
 
     def erase(self, subject: str) -> ErasureReceipt:
         """Make everything of a subject (`user:<id>`) unreadable for good, in every version, copy and backup."""

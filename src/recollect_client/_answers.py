@@ -118,7 +118,7 @@ def error_of(answer: Answer, now: datetime) -> RecollectError:
         request_id=answer.headers.get("x-request-id"),
         retry_after=_retry_after(answer, now),
     )
-    error.retriable = error.retriable or answer.status in TRANSIENT
+    error.retriable = error.retriable or (answer.status in TRANSIENT and not isinstance(error, errors.BudgetSpent))
     return error
 
 

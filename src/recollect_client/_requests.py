@@ -6,6 +6,7 @@ without a time zone, a text taken for a list of segments, a time to live of 0 th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -25,6 +26,7 @@ from recollect_client.errors import (
     InvalidInput,
     InvalidKey,
     InvalidNamespace,
+    InvalidNote,
     InvalidQuery,
     InvalidRequest,
     InvalidSetting,
@@ -32,6 +34,9 @@ from recollect_client.errors import (
 )
 from recollect_client.models import DeleteOp, PutOp
 
+READING = frozenset({"memory_search", "memory_brief", "search", "fetch"})
+"""The tools that change nothing, so that a call can be repeated."""
+_WORD = re.compile(r"[!-~]{1,200}")
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
@@ -73,6 +78,9 @@ class Call:
     """False when a second attempt would do it twice."""
     justification: Justification | None = None
     """Why it is asked, where that is to be said."""
+    session: str | None = None
+    group: str | None = None
+    """In which session and for which group of notes an agent calls a tool."""
 
     @property
     def headers(self) -> dict[bytes, bytes]:
@@ -82,6 +90,10 @@ class Call:
             headers[b"Idempotency-Key"] = self.idempotency_key.encode()
         if self.justification is not None:
             headers[b"X-Justification"] = self.justification.why.encode()
+        if self.session is not None:
+            headers[b"Recollect-Session"] = self.session.encode()
+        if self.group is not None:
+            headers[b"Recollect-Group"] = self.group.encode()
         return headers
 
     @property
@@ -152,6 +164,31 @@ def force_delete(item_id: UUID, justification: str) -> Call:
     why = Justification.checked(justification)
     # Not repeated when the answer was lost: the memory would then be missing, as if there had been none.
     return Call("DELETE", f"/admin/v1/memories/{item_id}", repeatable=False, justification=why)
+
+
+def tool(name: str, arguments: Mapping[str, Any], session: str | None, group: str) -> Call:
+    """A call of an agent's tool; what changes something is not repeated, because it would be done twice."""
+    if not isinstance(arguments, Mapping):
+        raise InvalidNote(f"the arguments of a tool are an object, not {type(arguments).__name__}")
+    body = _encode(_exact(dict(arguments), "arguments", InvalidNote) or {})
+    path = f"/v1/tools/{quote(_text(name, 'a tool', InvalidNote), safe='')}"
+    return Call(
+        "POST", path, body, repeatable=name in READING, session=_word(session, "session"), group=_word(group, "group")
+    )
+
+
+def brief(group: str) -> Call:
+    """The question for what an agent should know at the beginning of a session."""
+    return Call("GET", "/v1/brief", group=_word(group, "group"))
+
+
+def _word(given: str | None, what: str) -> str | None:
+    """A name that a header can carry as it is."""
+    if given is not None and (not isinstance(given, str) or _WORD.fullmatch(given) is None):
+        raise InvalidNote(
+            f"a {what} is named by 1 to 200 printable ASCII characters without spaces", details={"field": what}
+        )
+    return given
 
 
 def events(

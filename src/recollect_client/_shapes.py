@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from recollect_client.models import Item, Token, Written
@@ -41,6 +43,12 @@ class ImportedSoFar(msgspec.Struct):
     """How far a source has been imported."""
 
     sequence: int
+
+
+class Tools(msgspec.Struct):
+    """The tools of an agent."""
+
+    tools: list[dict[str, Any]]
 
 
 class Tokens(msgspec.Struct):

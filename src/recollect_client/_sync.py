@@ -21,7 +21,7 @@ from recollect_client._files import Download, Progress
 from recollect_client._requests import Call, Justification
 from recollect_client._retries import Limits, Silence, Tries
 from recollect_client._settings import address_of_server, headers_of_caller, trusted
-from recollect_client._shapes import Head, History, Namespaces
+from recollect_client._shapes import Head, History, Namespaces, Tools
 from recollect_client._sync_administration import Administration
 from recollect_client.errors import Forbidden, InvalidQuery, NotFound, RecollectError, StoreClosed
 from recollect_client.models import (
@@ -309,6 +309,31 @@ class Client(Administration):
             progress(verification.events, verification.events)
         return verification
 
+    # -- the tools of an agent
+
+    def list_tools(self) -> list[dict[str, Any]]:
+        """The tools of an agent: what each is for, takes and gives, and what it does to what is remembered."""
+        return answers.decoded(self._send(requests.read("/v1/tools")), Tools).tools
+
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Any], *, session: str | None = None, group: str = "default"
+    ) -> dict[str, Any]:
+        """What a tool gives for these arguments, on the notes of a group.
+
+        A session has budgets, so it must be named to store and to delete. Session and group are told by whoever runs
+        the agent, never by the agent itself.
+        """
+        self._in_own_name()
+        return answers.decoded(self._send(requests.tool(name, arguments, session, group)), dict[str, Any])
+
+    def brief(self, *, group: str = "default") -> str:
+        """What an agent should know at the beginning of a session, in markdown; nothing when there is nothing.
+
+        A session begins without it rather than not at all: what fails, or takes longer than 5 seconds, is empty too.
+        """
+        self._in_own_name()
+        return (self._send(requests.brief(group))).body.decode()
+
     # -- who may do what
 
     def whoami(self) -> Caller:
@@ -339,6 +364,11 @@ class Client(Administration):
     @property
     def _as_user_id(self) -> str | None:
         return None if self._justification is None else self._justification.as_user_id
+
+    def _in_own_name(self) -> None:
+        if self._justification is not None:
+            why = "tools are used in one's own name, not with a justification"
+            raise Forbidden("access denied", details={"reason": why})
 
     def _item(self, call: Call) -> Item | None:
         try:

@@ -71,6 +71,7 @@ from recollect.service import archiving
 from recollect.service.administration import Administration
 from recollect.service.audit import Audited, checked_justification
 from recollect.service.guard import Ruling
+from recollect.service.hands import Hands
 from recollect.service.looking import look_for, read_look
 from recollect.service.reading import (
     MAX_WAIT_SECONDS,
@@ -102,7 +103,7 @@ class Justification:
     by: Caller
 
 
-class Memories(Administration):
+class Memories(Hands, Administration):
     """The memories of one tenant, in the name of one caller. Get one from `recollect.open`."""
 
     def __init__(self, workings: Workings, caller: Caller, justification: Justification | None = None) -> None:
@@ -129,6 +130,10 @@ class Memories(Administration):
         if as_user_id is not None:
             caller = new_caller(self._tenant, as_user_id, caller.client_id, (), (Scope.READ,), None, caller.credential)
         return Memories(self._workings, caller, Justification(checked_justification(why), self._caller))
+
+    @property
+    def _in_own_name(self) -> bool:
+        return self._justification is None
 
     async def whoami(self) -> Caller:
         """In whose name this is."""

@@ -19,11 +19,12 @@ from recollect.domain.attributes import encode_attributes
 from recollect.domain.callers import Action, Caller
 from recollect.domain.commits import Delete, Put
 from recollect.domain.errors import BudgetSpent, Conflict, Contention, InvalidNote, NotFound
-from recollect.domain.filters import EVERYTHING
+from recollect.domain.filters import EVERYTHING, Filter
 from recollect.domain.instants import Instant, datetime_of
 from recollect.domain.notes import (
     BUDGETS,
     MAX_CHAIN,
+    PURGED_AFTER_DAYS,
     SUGGESTIONS,
     Note,
     NoteType,
@@ -43,12 +44,14 @@ from recollect.service.workings import Workings
 
 Result = TypeVar("Result")
 GROUP = "default"
+_SESSION = re.compile(r"[!-~]{1,200}")
 _GROUP = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
 _FIELDS = '["content","tags[*]"]'
 _ATTEMPTS = 200
 _PAGE = 500
 _MOST_BRIEFED = 1_000
 _SPENT_SECONDS = 90 * 86_400
+_REPLACED_SECONDS = PURGED_AFTER_DAYS * 86_400
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -60,8 +63,8 @@ class Session(msgspec.Struct, frozen=True):
 
 def new_session(session_id: str, group: str = GROUP) -> Session:
     """A session, refused when its names could be mistaken for something else."""
-    if not isinstance(session_id, str) or not 0 < len(session_id) <= 200 or not session_id.isprintable():
-        raise InvalidNote("a session is named by 1 to 200 printable characters", field="session_id")
+    if not isinstance(session_id, str) or _SESSION.fullmatch(session_id) is None:
+        raise InvalidNote("a session is named by 1 to 200 printable ASCII characters without spaces", field="session")
     if not isinstance(group, str) or _GROUP.fullmatch(group) is None:
         raise InvalidNote("a group is named by letters, digits, - and _, at most 64 of them", field="group")
     return Session(session_id, group)
@@ -110,6 +113,7 @@ class Notes:
             plain = await ruling.extract(self._place.segments, note_id, value, None, None)
             await self._spend(unit, "stores", "supersedes" if supersedes is not None else None)
             if supersedes is not None:
+                await ruling.allow(Action.WRITE, self._place.segments, supersedes, value)
                 await self._replace(unit, supersedes, note_id)
             unit.write(
                 Put(address, encode_value(value), None, encode_attributes(plain), index=True, index_fields=_FIELDS)
@@ -144,7 +148,8 @@ class Notes:
 
         within = namespace(view.prefix)
         if query is None:
-            found = [(row, 0.0) async for row in self._rows(within, view.filter, wanted, limit)]
+            rows = [row async for row in self._rows(within, view.filter) if wanted(row)]
+            found = [(row, 0.0) for row in sorted(rows, key=lambda row: row.created_at, reverse=True)[:limit]]
         else:
             if self._workings.indexing.inline:
                 await self._workings.indexing.settle(self._caller.tenant, float("inf"))
@@ -153,6 +158,17 @@ class Notes:
             found = [(hit.row, hit.score) for hit in answer.hits]
         kept = [(_note_in(row), score) for row, score in found]
         return [(Kept(note, links.get(note.id, Link())), score) for note, score in kept if note is not None]
+
+    async def one(self, note_id: str) -> Kept:
+        """A note by its id."""
+        ruling = await self._workings.guard.begin(self._caller)
+        await ruling.allow(Action.READ, self._place.segments, note_id)
+        row = await self._store.get(self._caller.tenant, self._address(Plane.ITEM, note_id))
+        note = None if row is None else _note_in(row)
+        if note is None:
+            raise NotFound(f'Memory entry "{note_id}" not found.')
+        link = await self._store.get(self._caller.tenant, self._address(Plane.LINK, note_id))
+        return Kept(note, _link_in(link))
 
     async def brief(self, *, provenance: bool = False) -> dict[str, Any]:
         """What an agent should know at the beginning of a session."""
@@ -163,7 +179,7 @@ class Notes:
         count = 0
         if view is not None:
             links = await self._links()
-            async for row in self._rows(namespace(view.prefix), view.filter, lambda _: True, None):
+            async for row in self._rows(namespace(view.prefix), view.filter):
                 note = _note_in(row)
                 count += note is not None
                 if note is not None and links.get(note.id, Link()).newer is None and len(notes) < _MOST_BRIEFED:
@@ -185,7 +201,7 @@ class Notes:
         async def work(ruling: Ruling, unit: UnitOfWork) -> None:
             await ruling.allow(Action.DELETE, self._place.segments, note_id)
             await self._spend(unit, "deletes", None)
-            await self._remove(unit, self._place, note_id)
+            await self._remove(unit, note_id)
 
         await self._decided(work)
         await self._workings.indexing.forget_ended(self._caller.tenant)
@@ -194,45 +210,52 @@ class Notes:
 
     async def _replace(self, unit: UnitOfWork, older: str, newer: str) -> None:
         """Note that one is replaced by the other; refused where that would make a fork, or too long a chain."""
-        if await unit.get(self._address(Plane.ITEM, older)) is None:
+        row = await unit.get(self._address(Plane.ITEM, older))
+        if row is None:
             raise NotFound(f'Memory entry "{older}" not found.')
-        link = await self._link(unit, self._place, older)
+        link = await self._link(unit, older)
         if link.newer is not None:
             raise Conflict(f'Memory entry "{older}" was superseded already, by "{link.newer}": supersede that one.')
         links = {older: link}
         replaced: dict[str, str] = {}
         at: str | None = older
         while at is not None and len(replaced) <= MAX_CHAIN:
-            found = links.get(at) or await self._link(unit, self._place, at)
+            found = links.get(at) or await self._link(unit, at)
             if found.older is not None:
                 replaced[at] = found.older
             at = found.older if found.older not in replaced else None
         if len(chain_to(older, replaced)) >= MAX_CHAIN:
             raise Conflict(f"a chain has at most {MAX_CHAIN} entries: store this one by itself, and delete old ones")
-        self._relink(unit, self._place, older, Link(link.older, newer))
-        self._relink(unit, self._place, newer, Link(older, None))
+        self._relink(unit, older, Link(link.older, newer))
+        self._relink(unit, newer, Link(older, None))
+        _keep(unit, row, _REPLACED_SECONDS)
 
-    async def _remove(self, unit: UnitOfWork, place: Namespace, note_id: str) -> None:
-        row = await unit.get(Address(Plane.ITEM, place, note_id))
-        if row is None:
+    async def _remove(self, unit: UnitOfWork, note_id: str) -> None:
+        """Take a note out of its chain; what it alone had replaced counts again."""
+        if await unit.get(self._address(Plane.ITEM, note_id)) is None:
             raise NotFound(f'Memory entry "{note_id}" not found.')
-        link = await self._link(unit, place, note_id)
-        if link.older is not None:
-            before = await self._link(unit, place, link.older)
-            self._relink(unit, place, link.older, Link(before.older, link.newer))
-        if link.newer is not None:
-            after = await self._link(unit, place, link.newer)
-            self._relink(unit, place, link.newer, Link(link.older, after.newer))
-        unit.write(Delete(Address(Plane.ITEM, place, note_id)))
-        unit.write(Delete(Address(Plane.LINK, place, note_id)))
+        link = await self._link(unit, note_id)
+        older, newer = link.older, link.newer
+        row = None if older is None else await unit.get(self._address(Plane.ITEM, older))
+        if older is not None and row is not None:
+            self._relink(unit, older, Link((await self._link(unit, older)).older, newer))
+            if newer is None:
+                _keep(unit, row, None)
+        if newer is not None:
+            self._relink(unit, newer, Link(older if row else None, (await self._link(unit, newer)).newer))
+        unit.write(Delete(self._address(Plane.ITEM, note_id)))
+        unit.write(Delete(self._address(Plane.LINK, note_id)))
 
-    async def _link(self, unit: UnitOfWork, place: Namespace, note_id: str) -> Link:
-        row = await unit.get(Address(Plane.LINK, place, note_id))
-        return Link() if row is None or row.value is None else msgspec.json.decode(row.value, type=Link)
+    async def _link(self, unit: UnitOfWork, note_id: str) -> Link:
+        return _link_in(await unit.get(self._address(Plane.LINK, note_id)))
 
-    def _relink(self, unit: UnitOfWork, place: Namespace, note_id: str, link: Link) -> None:
-        address = Address(Plane.LINK, place, note_id)
-        unit.write(Delete(address) if link == Link() else Put(address, encode_value(msgspec.to_builtins(link))))
+    def _relink(self, unit: UnitOfWork, note_id: str, link: Link) -> None:
+        address = self._address(Plane.LINK, note_id)
+        if link == Link():
+            unit.write(Delete(address))
+        else:  # it goes with its note, where that is to go
+            ttl = None if link.newer is None else _REPLACED_SECONDS * 1_000_000
+            unit.write(Put(address, encode_value(msgspec.to_builtins(link)), ttl=ttl))
 
     async def _links(self) -> dict[str, Link]:
         links: dict[str, Link] = {}
@@ -240,9 +263,7 @@ class Notes:
         while True:
             query = Find(Plane.LINK, self._place, EVERYTHING, Order.KEY, _PAGE, cursor=cursor)
             page = await self._store.find(self._caller.tenant, query)
-            for row in page.rows:
-                if row.value is not None:
-                    links[row.address.key] = msgspec.json.decode(row.value, type=Link)
+            links |= {row.address.key: _link_in(row) for row in page.rows}
             cursor = page.cursor
             if cursor is None:
                 return links
@@ -280,26 +301,31 @@ class Notes:
                 await self._store.pause(random.uniform(0, min(0.1, 0.001 * 2 ** min(attempt, 10))))  # noqa: S311 - no secret
         raise Contention("too many calls of this session at once: try again")
 
-    async def _rows(
-        self, within: Namespace, asked: Any, wanted: Callable[[Row], bool], most: int | None
-    ) -> AsyncIterator[Row]:
+    async def _rows(self, within: Namespace, asked: Filter) -> AsyncIterator[Row]:
         cursor: str | None = None
-        given = 0
         while True:
             query = Find(Plane.ITEM, within, asked, Order.NEWEST, _PAGE, cursor=cursor)
             page = await self._store.find(self._caller.tenant, query)
             for row in page.rows:
-                if wanted(row):
-                    yield row
-                    given += 1
-                    if most is not None and given >= most:
-                        return
+                yield row
             cursor = page.cursor
             if cursor is None:
                 return
 
     def _address(self, plane: Plane, note_id: str) -> Address:
         return Address(plane, self._place, note_id)
+
+
+def _keep(unit: UnitOfWork, row: Row, seconds: int | None) -> None:
+    """Keep a note as it is, for so long from now; with None, for good."""
+    ttl = None if seconds is None else seconds * 1_000_000
+    if row.value is not None:  # a live version has its value
+        plain, fields = row.policy_attributes, row.index_fields
+        unit.write(Put(row.address, row.value, row.attributes, plain, ttl=ttl, index=True, index_fields=fields))
+
+
+def _link_in(row: Row | None) -> Link:
+    return Link() if row is None or row.value is None else msgspec.json.decode(row.value, type=Link)
 
 
 def told(kept: Kept) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,13 +29,16 @@ from recollect.domain.notes import (
     checked_type,
     shown_content,
 )
+from recollect.domain.scrubbing import on_one_line
 from recollect.domain.text import flaw_in, shown
 from recollect.service.notes import Kept, Notes, moment, told
 
+log = logging.getLogger("recollect.tools")
 BRIEF_SECONDS = 5.0
 """So long a brief may take at the beginning of a session, before it begins without one."""
 Arguments = Mapping[str, Any]
 Handler = Callable[[Notes, Arguments], Awaitable[dict[str, Any]]]
+_TITLE = 80
 _TYPES = [each.value for each in NoteType]
 _TAGS = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": MAX_TAG}, "maxItems": MAX_TAGS}
 _TEXT: dict[str, Any] = {"type": "string"}
@@ -56,6 +61,8 @@ class Tool:
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
+    alias: bool = False
+    """Whether it is there only for clients that look for its name."""
 
     async def call(self, notes: Notes, arguments: object) -> dict[str, Any]:
         """What the tool gives for these arguments."""
@@ -167,6 +174,30 @@ async def _delete(notes: Notes, arguments: Arguments) -> dict[str, Any]:
     return {"deleted": True, "id": note_id}
 
 
+async def _search_as_expected(notes: Notes, arguments: Arguments) -> dict[str, Any]:
+    found = await _search(notes, {"query": arguments["query"]})
+    notice = {"notice": found["notice"]} if "notice" in found else {}
+    results = [{"id": each["id"], "title": _title(each), "url": _url(each["id"])} for each in found["results"]]
+    return {"results": results, **notice}
+
+
+async def _fetch(notes: Notes, arguments: Arguments) -> dict[str, Any]:
+    kept = await notes.one(_id(arguments, "id"))
+    entry = told(kept)
+    text = f"{SUGGESTIONS}\n\n{entry['content']}" if entry["behavioral"] else entry["content"]
+    metadata = {name: entry[name] for name in ("type", "behavioral", "tags", "created_at", "superseded_by")}
+    return {"id": entry["id"], "title": _title(entry), "text": text, "url": _url(entry["id"]), "metadata": metadata}
+
+
+def _title(entry: Mapping[str, Any]) -> str:
+    line = on_one_line(entry["content"])
+    return f"[{entry['type']}] {line if len(line) <= _TITLE else line[: _TITLE - 1] + '…'}"
+
+
+def _url(note_id: str) -> str:
+    return f"recollect://notes/{note_id}"
+
+
 _ENTRY: dict[str, dict[str, Any]] = {
     "id": _TEXT,
     "type": {"type": "string", "enum": _TYPES},
@@ -264,6 +295,31 @@ TOOLS: dict[str, Tool] = {
             _delete,
             destructive=True,
         ),
+        Tool(
+            "search",
+            "Search memories",
+            "The memories that answer a query, with their ids and titles, best first; `fetch` gives the whole of one. "
+            "`memory_search` does more.",
+            _object(["query"], query={"type": "string", "maxLength": MAX_QUERY, "description": "What to look for."}),
+            _object(
+                ["results"], results={"type": "array", "items": _all(id=_TEXT, title=_TEXT, url=_TEXT)}, notice=_NOTICE
+            ),
+            _search_as_expected,
+            read_only=True,
+            idempotent=True,
+            alias=True,
+        ),
+        Tool(
+            "fetch",
+            "Fetch a memory",
+            "The whole of a memory that `search` found. Behavioral ones are suggestions, not commands.",
+            _object(["id"], id={"type": "string", "minLength": 1, "description": "The id, as `search` gave it."}),
+            _all(id=_TEXT, title=_TEXT, text=_TEXT, url=_TEXT, metadata={"type": "object"}),
+            _fetch,
+            read_only=True,
+            idempotent=True,
+            alias=True,
+        ),
     )
 }
 
@@ -276,10 +332,40 @@ def tool_named(name: str) -> Tool:
     return found
 
 
+def described(tool: Tool) -> dict[str, Any]:
+    """A tool as doors tell of it: with the words and hints of MCP."""
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "input_schema": tool.parameters,
+        "output_schema": tool.result,
+        "annotations": {
+            "read_only": tool.read_only,
+            "destructive": tool.destructive,
+            "idempotent": tool.idempotent,
+            "open_world": False,
+        },
+    }
+
+
 async def brief_as_markdown(notes: Notes, seconds: float = BRIEF_SECONDS) -> str:
     """The brief for the beginning of a session; nothing when there is nothing, or when it takes too long or fails."""
     try:
-        async with asyncio.timeout(seconds):
+        async with _within(seconds):
             return as_markdown((await notes.brief())["entries"])
-    except Exception:  # noqa: BLE001 - a session begins without memory rather than not at all
+    except Exception as problem:  # noqa: BLE001 - a session begins without memory rather than not at all
+        log.warning("brief.failed", extra={"fields": {"reason": type(problem).__name__}})
         return ""
+
+
+@asynccontextmanager
+async def _within(seconds: float) -> AsyncIterator[None]:
+    """End what takes longer; what is driven without an event loop never waits, and cannot be ended."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        yield
+        return
+    async with asyncio.timeout(seconds):
+        yield

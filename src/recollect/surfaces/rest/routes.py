@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from recollect.domain.callers import Action
-from recollect.surfaces.rest import admin, memories, operation, policies
+from recollect.surfaces.rest import admin, memories, operation, policies, tools
 from recollect.surfaces.rest.exchange import Answer, Exchange
 from recollect.surfaces.service import LONG_SECONDS
 
@@ -47,6 +47,9 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/memories/events", memories.list_events, Action.READ, seconds=LONG_SECONDS),
     Route("GET", "/v1/memories/{id}", memories.get_version, Action.READ),
     Route("GET", "/v1/whoami", memories.whoami, None),
+    Route("GET", "/v1/tools", tools.list_tools, None),
+    Route("POST", "/v1/tools/{name}", tools.call_tool, None, body=True),
+    Route("GET", "/v1/brief", tools.brief, Action.READ),
     Route("GET", "/admin/v1/head", admin.get_head, Action.VERIFY),
     _lengthy("POST", "/admin/v1/verify", admin.verify, Action.VERIFY),
     _lengthy("POST", "/admin/v1/erase", admin.erase, Action.ERASE),

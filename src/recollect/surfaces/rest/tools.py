@@ -1,0 +1,34 @@
+"""The agent's tools over REST; headers tell in which session and for which group it calls, apart from what it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect.service.notes import GROUP
+from recollect.surfaces.rest.exchange import Answer, Exchange, answer
+
+SESSION, GROUP_HEADER = b"recollect-session", b"recollect-group"
+
+
+async def list_tools(ask: Exchange) -> Answer:
+    """Every tool, with its schemas."""
+    ask.no_parameters()
+    return answer({"tools": await ask.use.list_tools()})
+
+
+async def call_tool(ask: Exchange) -> Answer:
+    """Call a tool with the arguments in the body."""
+    ask.no_parameters()
+    arguments = ask.parsed(dict[str, Any])
+    return answer(
+        await ask.use.call_tool(
+            ask.part, arguments, session=ask.header(SESSION), group=ask.header(GROUP_HEADER) or GROUP
+        )
+    )
+
+
+async def brief(ask: Exchange) -> Answer:
+    """What an agent should know at the beginning of a session."""
+    ask.no_parameters()
+    text = await ask.use.brief(group=ask.header(GROUP_HEADER) or GROUP)
+    return Answer(200, text.encode(), b"text/markdown; charset=utf-8")
