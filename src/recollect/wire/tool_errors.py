@@ -68,7 +68,7 @@ _CODES = {
     "store_closed": ToolCode.PLUGIN_UNAVAILABLE,
     "shutting_down": ToolCode.PLUGIN_UNAVAILABLE,
     "connection_failed": ToolCode.PLUGIN_UNAVAILABLE,
-    "embedder_unavailable": ToolCode.PLUGIN_UNAVAILABLE,
+    "embedder_trouble": ToolCode.PLUGIN_UNAVAILABLE,
     "vectors_unavailable": ToolCode.PLUGIN_UNAVAILABLE,
 }
 _STAGES = {
