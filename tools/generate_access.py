@@ -16,7 +16,10 @@ YES, NO, OWN = "yes", "no", "own"
 WHO = ("anonymous", "user", *Role)
 """A user is a caller without any of these roles, with a credential for everything."""
 ABOUT_MEMORIES = frozenset({Action.READ, Action.WRITE, Action.DELETE})
-MANY_ACTIONS = {("POST", "/v1/memories/batch"): (Action.WRITE, Action.DELETE)}
+MANY_ACTIONS = {
+    ("POST", "/v1/memories/batch"): (Action.WRITE, Action.DELETE),
+    ("POST", "/v1/tools/{name}"): (Action.READ,),
+}
 """What is decided step by step, since one request asks for several things."""
 
 
@@ -75,6 +78,8 @@ A caller needs the scope of a route, and a role that opens it. Both come with th
   beyond it: the API keys of every tenant, the settings, and with `service` the policy and the audit of the service.
 - An `admin` who reads memories may say why, in the header `X-Justification`, and with `as_user_id` see them as somebody
   else would. Both are refused to everybody else with 403, and every such read is written down.
+- A tool of an agent needs the scope of what it does: `read` to search, `write` to store, `delete` to delete. It works
+  on the caller's own notes, in everybody's own name.
 
 {table}
 """

@@ -31,6 +31,7 @@ from recollect.domain import (
     filters,
     indexable,
     late,
+    notes,
     passages,
     queries,
     ranking,
@@ -44,6 +45,7 @@ from recollect.domain.errors import RecollectError, all_errors
 from recollect.ports import credentials, embedder, keys, policy, store, vectors
 from recollect.service import audit, identity, looking, policies, reading, transfer, tuning, views
 from recollect.service.administration import Administration
+from recollect.service.hands import Hands
 from recollect.surfaces import service as serving
 from recollect.surfaces.rest import connections
 from recollect.wire import requests
@@ -127,6 +129,12 @@ LIMITS = (
     Limit(contents, "MAX_COUNT", "Times that one word counts.", cut=True),
     Limit(passages, "MAX_PIECES", "Pieces of one value that get a vector, each of up to 1,200 characters.", cut=True),
     Limit(late, "MAX_TOKENS", "Words of one value that get a vector of their own.", cut=True),
+    Limit(notes, "MAX_CONTENT", "Characters of a note that an agent stores with its tools."),
+    Limit(notes, "MAX_TAGS", "Tags of a note."),
+    Limit(notes, "MAX_TAG", "Characters of a tag."),
+    Limit(notes, "MAX_QUERY", "Characters of a query of `memory_search`."),
+    Limit(notes, "MAX_RESULTS", "Notes that `memory_search` gives."),
+    Limit(notes, "MAX_CHAIN", "Notes that may have replaced each other, one after the other."),
 )
 
 
@@ -425,7 +433,7 @@ def public_methods() -> list[object]:
     """The methods of `Memories` that callers use, in the order of their definition."""
     return [
         method
-        for cls in (recollect.Memories, Administration)
+        for cls in (recollect.Memories, Hands, Administration)
         for name, method in vars(cls).items()
         if inspect.isfunction(method) and not name.startswith("_")
     ]

@@ -29,6 +29,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from recollect.domain.callers import Caller
+from recollect.domain.notes import GROUP
 from recollect.domain.queries import Archived, Order
 from recollect.domain.ranking import Mode
 from recollect.domain.rows import Item
@@ -36,7 +37,6 @@ from recollect.ports.policy import Explanation, Report
 from recollect.ports.store import Progress, Verification
 from recollect.service.audit import AuditPage
 from recollect.service.memories import Memories
-from recollect.service.notes import GROUP
 from recollect.service.policies import PolicyInForce, Simulation
 from recollect.service.tokens import NewToken, Token
 from recollect.service.transfer import ExportPage, Imported

@@ -24,7 +24,7 @@ import uvloop
 from recollect.backends.jwt import JwtOptions, JwtVerifier, jwt_verifier
 from recollect.config import Settings
 from recollect.config.sources import FILE, Loaded, Watch, changed, load
-from recollect.domain.callers import Role, local_caller
+from recollect.domain.callers import FIRST_USER, Role, local_caller
 from recollect.domain.errors import InvalidInput, InvalidSetting, RecollectError
 from recollect.main import compose, facts_of, follow_policies, prepare, rules_of, write_private
 from recollect.ports.clock import Clock
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("recollect.server")
 CREDENTIALS_FILE = "credentials.json"
 SERVER_FILE = "server.json"
-ADMIN = "admin"
 PORTS_TRIED = 50
 _WATCH_SECONDS = 1.0
 _FOLLOW_SECONDS = 0.4
@@ -394,7 +393,7 @@ async def _first_start(home: Path, workings: Workings) -> str | None:
         write_private(home / CREDENTIALS_FILE, json.dumps({"token": secret}, indent=1) + "\n")
         roles = (Role.ADMIN, Role.OPERATOR, Role.AUDITOR)
         by = local_caller("default", "service")
-        await workings.tokens.create(by, ADMIN, name="first key", roles=roles, fresh=(token_id, secret))
+        await workings.tokens.create(by, FIRST_USER, name="first key", roles=roles, fresh=(token_id, secret))
         return secret
     finally:
         await workings.store.release(lease)

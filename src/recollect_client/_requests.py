@@ -31,11 +31,13 @@ from recollect_client.errors import (
     InvalidRequest,
     InvalidSetting,
     InvalidValue,
+    UnknownTool,
 )
 from recollect_client.models import DeleteOp, PutOp
 
 READING = frozenset({"memory_search", "memory_brief", "search", "fetch"})
 """The tools that change nothing, so that a call can be repeated."""
+_TOOL = re.compile(r"\w{1,100}", re.ASCII)
 _WORD = re.compile(r"[!-~]{1,200}")
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
@@ -171,7 +173,9 @@ def tool(name: str, arguments: Mapping[str, Any], session: str | None, group: st
     if not isinstance(arguments, Mapping):
         raise InvalidNote(f"the arguments of a tool are an object, not {type(arguments).__name__}")
     body = _encode(_exact(dict(arguments), "arguments", InvalidNote) or {})
-    path = f"/v1/tools/{quote(_text(name, 'a tool', InvalidNote), safe='')}"
+    if not isinstance(name, str) or _TOOL.fullmatch(name) is None:
+        raise UnknownTool("there is no such tool; list_tools tells which there are")
+    path = f"/v1/tools/{name}"
     return Call(
         "POST", path, body, repeatable=name in READING, session=_word(session, "session"), group=_word(group, "group")
     )

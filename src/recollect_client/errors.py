@@ -32,7 +32,8 @@
     │   ├── RevisionConflict
     │   ├── Contention
     │   ├── IdempotencyMismatch
-    │   └── LeaseLost
+    │   ├── LeaseLost
+    │   └── ChainRefused
     ├── BudgetSpent                  a session did all that it may do
     ├── CursorExpired                the log no longer reaches back that far
     ├── KeyTrouble                   a value cannot be sealed or opened
@@ -301,6 +302,12 @@ class LeaseLost(Conflict):
     """The lease ran out or was taken by another holder: stop the work that it protected."""
 
     code = "lease_lost"
+
+
+class ChainRefused(Conflict):
+    """An entry is superseded by one other, and few may follow each other: supersede the last of them, or none."""
+
+    code = "chain_refused"
 
 
 class BudgetSpent(RecollectError):

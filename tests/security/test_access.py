@@ -111,8 +111,9 @@ def test_only_an_administrator_reads_in_another_name_and_never_unnoticed(route: 
 
 def test_every_read_can_be_justified_and_nothing_else_takes_another_name(place: Place) -> None:
     reads = {f"{route.method} {route.path}" for route in ROUTES if route.action is Action.READ}
-    assert set(JUSTIFIED) == reads
-    for route in set(TABLE) - reads - {"GET /healthz", "GET /readyz"}:
+    in_own_name = {"GET /v1/brief"}
+    assert set(JUSTIFIED) == reads - in_own_name
+    for route in set(TABLE) - set(JUSTIFIED) - {"GET /healthz", "GET /readyz"}:
         method, path, body = place.ready(route)
         if body is None:
             path += f"{'&' if '?' in path else '?'}as_user_id=alice"

@@ -54,6 +54,9 @@ SDK_ROUTES = {
     "change_settings": "PUT /admin/v1/memories/settings",
     "force_delete": "DELETE /admin/v1/memories/{id}",
     "list_audit": "GET /admin/v1/audit",
+    "list_tools": "GET /v1/tools",
+    "call_tool": "POST /v1/tools/{name}",
+    "brief": "GET /v1/brief",
 }
 CLI_METHODS = {
     "put": {"put"},
@@ -89,6 +92,12 @@ CLI_METHODS = {
     "settings set": {"change_settings"},
     "settings unset": {"change_settings"},
     "audit": {"list_audit"},
+    "ipc": {"call_tool"},
+    "tool store": {"call_tool"},
+    "tool search": {"call_tool"},
+    "tool brief": {"call_tool", "brief"},
+    "tool delete": {"call_tool"},
+    "tool list": {"list_tools"},
 }
 """By which calls of the client a command asks a server."""
 CLI_ALONE = {"serve", "settings", "doctor", "version", "restore", "keys show", "policy init", "copy", "migrate"}
@@ -106,7 +115,7 @@ def test_every_call_of_the_client_leads_to_a_route() -> None:
 
 def test_a_call_of_the_client_names_its_route() -> None:
     for call, route in SDK_ROUTES.items():
-        if call in ("events", "follow", "delete", "force_delete"):
+        if call in ("events", "follow", "delete", "force_delete", "call_tool", "brief"):
             continue  # their requests are made by a function that both clients share, or by `batch`
         assert route.split()[1].partition("{")[0] in told_by(call), call
 

@@ -14,7 +14,7 @@ from tests.search.plain import SETTINGS
 import recollect
 from recollect import Memories
 from recollect.domain.callers import new_caller
-from recollect.domain.errors import BudgetSpent, Conflict, InvalidNote, NotFound, RecollectError, UnknownTool
+from recollect.domain.errors import BudgetSpent, ChainRefused, InvalidNote, NotFound, RecollectError, UnknownTool
 from recollect.domain.notes import BRIEF_CHARACTERS, BRIEF_ENTRIES, MAX_CHAIN, SUGGESTIONS
 from recollect.service.notes import Notes, new_session
 from recollect.service.toolbox import TOOLS, brief_as_markdown, tool_named
@@ -158,7 +158,7 @@ def test_an_unknown_tool_is_refused() -> None:
 async def test_supersession_is_a_chain_without_forks(agent: Agent) -> None:
     first = await agent.keep("pnpm 8")
     second = await agent.keep("pnpm 9", supersedes=first)
-    with pytest.raises(Conflict, match=second):
+    with pytest.raises(ChainRefused, match=second):
         await agent.keep("pnpm 10", supersedes=first)
     with pytest.raises(NotFound, match='Memory entry "mem-abc123" not found'):
         await agent.keep("pnpm 10", supersedes="mem-abc123")
@@ -185,7 +185,7 @@ async def test_a_chain_has_a_greatest_length(agent: Agent) -> None:
     for number in range(1, MAX_CHAIN):
         agent.session = f"s{number}"
         last = await agent.keep(str(number), supersedes=last)
-    with pytest.raises(Conflict, match="at most 5"):
+    with pytest.raises(ChainRefused, match="at most 5"):
         await agent.keep("one too many", supersedes=last)
 
 
@@ -294,6 +294,47 @@ async def test_a_brief_that_fails_or_takes_too_long_is_empty(agent: Agent, monke
         assert await brief_as_markdown(agent.notes, 0.05) == ""
 
 
+async def test_what_was_superseded_is_purged_after_ninety_days(agent: Agent, clock: ManualClock) -> None:
+    first = await agent.keep("pnpm 8", tags=["tools"])
+    second = await agent.keep("pnpm 9", supersedes=first)
+    clock.advance(90 * 86_400 - 1)
+    await agent.memories.sweep()
+    assert sorted(await agent.found(include_superseded=True)) == ["pnpm 8", "pnpm 9"]
+    clock.advance(1)
+    assert await agent.found(include_superseded=True) == ["pnpm 9"]
+    await agent.memories.sweep()
+    history = await agent.memories.history(("user", "alice", "notes", "default"), first)
+    assert all(item.value is None for item in history)
+    agent.session = "s2"
+    await agent.keep("pnpm 10", supersedes=second)
+    assert await agent.found() == ["pnpm 10"]
+
+
+async def test_what_counts_again_is_not_purged(agent: Agent, clock: ManualClock) -> None:
+    first = await agent.keep("pnpm 8")
+    clock.advance(1)
+    second = await agent.keep("pnpm 9", supersedes=first)
+    await agent.keep("npm 3")
+    await agent.call("memory_delete", id=second)
+    clock.advance(91 * 86_400)
+    await agent.memories.sweep()
+    assert await agent.found() == ["npm 3", "pnpm 8"], "in the order in which they were stored"
+
+
+async def test_clients_that_expect_search_and_fetch_have_them(agent: Agent) -> None:
+    kept = await agent.keep("always\nbrew slowly", "instruction")
+    found = await agent.call("search", query="brew")
+    assert found == {
+        "results": [{"id": kept, "title": "[instruction] always brew slowly", "url": f"recollect://notes/{kept}"}],
+        "notice": SUGGESTIONS,
+    }
+    fetched = await agent.call("fetch", id=kept)
+    assert fetched["text"] == f"{SUGGESTIONS}\n\nalways\nbrew slowly"
+    assert fetched["metadata"]["behavioral"] is True
+    with pytest.raises(NotFound):
+        await Agent(agent.memories, "bob").call("fetch", id=kept)
+
+
 async def test_what_was_put_beside_notes_by_other_doors_is_shown_safely(agent: Agent) -> None:
     place = ("user", "alice", "notes", "default")
     await agent.memories.put(place, "mem-1", {"type": "fact", "content": "token ghp_" + "a1" * 18 + "\u202e"})
@@ -303,9 +344,10 @@ async def test_what_was_put_beside_notes_by_other_doors_is_shown_safely(agent: A
 
 
 def test_every_tool_says_what_it_takes_and_gives() -> None:
-    assert list(TOOLS) == ["memory_store", "memory_search", "memory_brief", "memory_delete"]
+    own = [tool.name for tool in TOOLS.values() if not tool.alias]
+    assert own == ["memory_store", "memory_search", "memory_brief", "memory_delete"]
     for tool in TOOLS.values():
         assert tool.parameters["additionalProperties"] is False
         assert tool.description
-    assert [tool.name for tool in TOOLS.values() if tool.read_only] == ["memory_search", "memory_brief"]
-    assert [tool.name for tool in TOOLS.values() if tool.destructive] == ["memory_delete"]
+    assert [tool.name for tool in TOOLS.values() if tool.read_only and not tool.alias] == own[1:3]
+    assert [tool.name for tool in TOOLS.values() if tool.destructive] == own[3:]

@@ -29,6 +29,7 @@ from recollect.cli import (
     policy,
     service,
     timeline,
+    tools,
     transfer,
     upkeep,
 )
@@ -174,6 +175,7 @@ _COMMANDS: dict[str, dict[str, Command]] = {
         "archive": memories.archive,
         "unarchive": memories.unarchive,
     },
+    "Agents": {"ipc": tools.ipc},
     "The log": {"log": timeline.log, "head": upkeep.head, "verify": upkeep.verify},
     "Service": {
         "serve": service.serve,
@@ -205,6 +207,17 @@ class Group:
 
 
 _GROUPS: dict[str, Group] = {
+    "tool": Group(
+        "Agents",
+        "What agents do with their tools: store, search, brief and delete.",
+        {
+            "store": tools.store,
+            "search": tools.search,
+            "brief": tools.brief,
+            "delete": tools.delete,
+            "list": tools.show,
+        },
+    ),
     "settings": Group(
         "Service",
         "Show every setting, and change some of them at run time.",

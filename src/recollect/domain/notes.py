@@ -17,6 +17,8 @@ from recollect.domain.instants import Instant
 from recollect.domain.scrubbing import cleaned, credentials_in, on_one_line, redacted
 from recollect.domain.text import flaw_in, shown
 
+GROUP = "default"
+"""Whose notes are meant where nobody says."""
 MAX_CONTENT = 2_000
 MAX_TAGS = 10
 MAX_TAG = 50

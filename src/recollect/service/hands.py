@@ -7,7 +7,8 @@ from typing import Any
 
 from recollect.domain.callers import Caller
 from recollect.domain.errors import Forbidden, InvalidNote
-from recollect.service.notes import GROUP, Notes, new_session
+from recollect.domain.notes import GROUP
+from recollect.service.notes import Notes, new_session
 from recollect.service.toolbox import TOOLS, brief_as_markdown, described, tool_named
 from recollect.service.workings import Workings
 

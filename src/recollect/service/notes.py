@@ -6,9 +6,11 @@ indexed and erased as all are. Which note replaced which is kept beside them, so
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -16,13 +18,14 @@ import msgspec
 
 from recollect.domain.address import Address, Namespace, namespace
 from recollect.domain.attributes import encode_attributes
-from recollect.domain.callers import Action, Caller
+from recollect.domain.callers import FIRST_USER, LOCAL, Action, Caller
 from recollect.domain.commits import Delete, Put
-from recollect.domain.errors import BudgetSpent, Conflict, Contention, InvalidNote, NotFound
+from recollect.domain.errors import BudgetSpent, ChainRefused, Contention, EmbedderTrouble, InvalidNote, NotFound
 from recollect.domain.filters import EVERYTHING, Filter
 from recollect.domain.instants import Instant, datetime_of
 from recollect.domain.notes import (
     BUDGETS,
+    GROUP,
     MAX_CHAIN,
     PURGED_AFTER_DAYS,
     SUGGESTIONS,
@@ -43,13 +46,13 @@ from recollect.service.ranked import Wish
 from recollect.service.workings import Workings
 
 Result = TypeVar("Result")
-GROUP = "default"
 _SESSION = re.compile(r"[!-~]{1,200}")
 _GROUP = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
 _FIELDS = '["content","tags[*]"]'
 _ATTEMPTS = 200
 _PAGE = 500
 _MOST_BRIEFED = 1_000
+_FOUND_SECONDS = 2.0
 _SPENT_SECONDS = 90 * 86_400
 _REPLACED_SECONDS = PURGED_AFTER_DAYS * 86_400
 
@@ -92,7 +95,7 @@ class Notes:
         self._store = workings.store
         self._caller = caller
         self._session = session
-        owner = caller.user_id or "local"
+        owner = FIRST_USER if caller.credential == LOCAL else caller.user_id
         self._place = namespace(("user", owner, "notes", session.group))
         self._budget = Address(Plane.BUDGET, namespace(("user", owner, "sessions")), session.id)
 
@@ -121,7 +124,7 @@ class Notes:
             return Kept(note, Link(older=supersedes))
 
         kept = await self._decided(work)
-        self._workings.indexing.stir()
+        await self._let_it_be_found(note_id)
         return kept
 
     async def search(
@@ -152,7 +155,8 @@ class Notes:
             found = [(row, 0.0) for row in sorted(rows, key=lambda row: row.created_at, reverse=True)[:limit]]
         else:
             if self._workings.indexing.inline:
-                await self._workings.indexing.settle(self._caller.tenant, float("inf"))
+                with suppress(EmbedderTrouble):  # what is indexed already can be searched all the same
+                    await self._workings.indexing.settle(self._caller.tenant, math.inf)
             wish = Wish(self._caller.tenant, within, view.filter, (query,), limit=limit, keep=wanted)
             answer = await self._workings.searching.search(wish)
             found = [(hit.row, hit.score) for hit in answer.hits]
@@ -206,6 +210,15 @@ class Notes:
         await self._decided(work)
         await self._workings.indexing.forget_ended(self._caller.tenant)
 
+    async def _let_it_be_found(self, note_id: str) -> None:
+        """Give a new note a moment to be indexed, since an agent looks for what it has just stored."""
+        indexing, tenant = self._workings.indexing, self._caller.tenant
+        indexing.stir()
+        row = None if indexing.inline else await self._store.get(tenant, self._address(Plane.ITEM, note_id))
+        if row is not None:
+            with suppress(EmbedderTrouble):
+                await indexing.settle(tenant, _FOUND_SECONDS, [row.id])
+
     # -- chains
 
     async def _replace(self, unit: UnitOfWork, older: str, newer: str) -> None:
@@ -215,7 +228,7 @@ class Notes:
             raise NotFound(f'Memory entry "{older}" not found.')
         link = await self._link(unit, older)
         if link.newer is not None:
-            raise Conflict(f'Memory entry "{older}" was superseded already, by "{link.newer}": supersede that one.')
+            raise ChainRefused(f'Memory entry "{older}" was superseded already, by "{link.newer}": supersede that one.')
         links = {older: link}
         replaced: dict[str, str] = {}
         at: str | None = older
@@ -225,7 +238,7 @@ class Notes:
                 replaced[at] = found.older
             at = found.older if found.older not in replaced else None
         if len(chain_to(older, replaced)) >= MAX_CHAIN:
-            raise Conflict(f"a chain has at most {MAX_CHAIN} entries: store this one by itself, and delete old ones")
+            raise ChainRefused(f"a chain has at most {MAX_CHAIN} entries: store this one by itself, or delete old ones")
         self._relink(unit, older, Link(link.older, newer))
         self._relink(unit, newer, Link(older, None))
         _keep(unit, row, _REPLACED_SECONDS)

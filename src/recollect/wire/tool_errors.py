@@ -58,7 +58,7 @@ _CODES = {
     "unauthenticated": ToolCode.UNAUTHORIZED,
     "forbidden": ToolCode.UNAUTHORIZED,
     "not_found": ToolCode.HANDLER_ERROR,
-    "conflict": ToolCode.HANDLER_ERROR,
+    "chain_refused": ToolCode.HANDLER_ERROR,
     "contention": ToolCode.HANDLER_ERROR,
     "deadline_exceeded": ToolCode.PLUGIN_TIMEOUT,
     "request_timeout": ToolCode.PLUGIN_TIMEOUT,

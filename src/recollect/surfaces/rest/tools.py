@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.service.notes import GROUP
+from recollect.domain.notes import GROUP
 from recollect.surfaces.rest.exchange import Answer, Exchange, answer
 
 SESSION, GROUP_HEADER = b"recollect-session", b"recollect-group"
