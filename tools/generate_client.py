@@ -35,7 +35,8 @@ REWRITTEN = [
     (r"for (\w+) in ([\w.]+):\n +yield \1\n", r"yield from \2\n"),
 ]
 
-ERRORS_HEADER = '''
+ERRORS_HEADER = '''"""Every error the client raises on purpose; generated from the errors of the service by `make generate`."""
+
 from __future__ import annotations
 
 import inspect
@@ -97,9 +98,6 @@ def all_errors() -> list[type[RecollectError]]:
 
     return below(RecollectError)
 '''
-DRAWN = """    ├── ConnectionFailed             the server could not be reached, or did not answer whole
-    ├── BadAnswer                    what answered is not Recollect
-"""
 
 
 def sync_client(source: str, origin: str = "_async.py") -> str:
@@ -119,13 +117,9 @@ def sync_client(source: str, origin: str = "_async.py") -> str:
 def client_errors(source: str) -> str:
     """The text of the client's errors: the same tree, with what only a client can meet."""
     tree = ast.parse(source)
-    docstring = ast.get_docstring(tree, clean=False) or ""
-    root, _, rest = docstring.partition("    RecollectError\n")
-    drawing = f"{root.replace('Recollect raises', 'the client raises')}    RecollectError\n{DRAWN}{rest}"
-    drawing = drawing.rstrip() + "\nGenerated from `recollect.domain.errors` by `make generate`.\n"
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name != "RecollectError"]
     texts = "".join(f"\n\n{ast.get_source_segment(source, node)}\n" for node in classes)
-    return f'"""{drawing}"""\n{ERRORS_HEADER}{texts}{ERRORS_FOOTER}'
+    return ERRORS_HEADER + texts + ERRORS_FOOTER
 
 
 def generated() -> dict[Path, str]:

@@ -99,14 +99,6 @@ def test_an_error_of_the_service_that_is_missing_is_caught() -> None:
     assert "class OfTomorrow(Conflict)" in client_errors(more)
 
 
-def test_the_drawing_of_the_errors_is_the_tree() -> None:
-    def real(cls: type[errors.RecollectError], depth: int = 0) -> list[tuple[int, str]]:
-        return [(depth, cls.__name__), *(found for child in cls.__subclasses__() for found in real(child, depth + 1))]
-
-    matches = (re.match(r"^    ([│├└─ ]*)([A-Z]\w+)", line) for line in (errors.__doc__ or "").splitlines())
-    assert [(len(match[1]) // 4, match[2]) for match in matches if match] == real(errors.RecollectError)
-
-
 def test_an_error_survives_being_pickled() -> None:
     error = errors.RevisionConflict("no", code="x", details={"a": 1}, status=409, request_id="r")
     again = pickle.loads(pickle.dumps(error))
