@@ -35,7 +35,7 @@ REWRITTEN = [
     (r"for (\w+) in ([\w.]+):\n +yield \1\n", r"yield from \2\n"),
 ]
 
-ERRORS_HEADER = '''"""Every error the client raises on purpose; generated from the errors of the service by `make generate`."""
+ERRORS_HEADER = '''"""Every error the client raises on purpose; generated from the service's by `make generate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every error the client raises on purpose; generated from the errors of the service by `make generate`."""
+"""Every error the client raises on purpose; generated from the service's by `make generate`."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ EXPECTED = {
         "sweep",
     ],
     *["backup", "restore", "export", "import", "settings", "doctor", "version", "tokens", "keys"],
-    *["policy", "audit", "index"],
+    *["policy", "audit", "index", "ipc", "tool"],
 }
 
 WRONG: list[tuple[str, int, str]] = [
@@ -169,7 +169,7 @@ def test_every_command_explains_itself_with_an_example_that_can_be_typed(run: Ru
         command.make_context(path[-1], [*words[len(path) + 1 :], "--frobnicate"])
 
 
-@pytest.mark.parametrize("name", ["tokens", "keys", "policy", "index"])
+@pytest.mark.parametrize("name", ["tokens", "keys", "policy", "index", "tool"])
 def test_a_group_alone_prints_its_help(run: Run, name: str) -> None:
     done = run(name)
     assert done.exit_code == 0

@@ -6,7 +6,6 @@ import ast
 import dataclasses
 import inspect
 import pickle
-import re
 import subprocess
 import sys
 from pathlib import Path

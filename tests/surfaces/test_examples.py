@@ -20,7 +20,7 @@ from recollect.surfaces.rest.page import render
 
 OPERATIONS = {operation["operationId"]: operation for _, _, operation in each_operation()}
 STORY = """
-    health readiness whoami listTokens
+    health readiness whoami listTools callTool brief listTokens
     putMemory getMemory listEvents exportEntries archiveMemory searchMemories getVersion batchMemories listHistory
     listNamespaces getHead verify erase sweep getImport importEntries createToken revokeToken
     rotateKeys backup metrics docs contract contractForAdministrators deleteMemory

@@ -188,5 +188,6 @@ def _line(entry: Mapping[str, Any]) -> str:
 
 
 def _inert(text: str) -> str:
-    """The text as part of a line: nothing in it can begin a block, a tag or a fence."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("`", "\u02cb")
+    """The text as part of a line: nothing in it can begin a block, a tag, a fence, a link or a picture."""
+    plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("`", "\u02cb")
+    return plain.replace("](", "] (").replace("][", "] [").replace("]:", "] :")

@@ -302,7 +302,12 @@ class Notes:
     # -- deciding and reading
 
     async def _decided(self, work: Callable[[Ruling, UnitOfWork], Awaitable[Result]]) -> Result:
-        """Decide and write in one transaction; again whenever something it rests on changed."""
+        """Decide and write in one transaction, one call of a session at a time."""
+        async with self._workings.turns.of(self._caller.tenant, self._budget):
+            return await self._attempts(work)
+
+    async def _attempts(self, work: Callable[[Ruling, UnitOfWork], Awaitable[Result]]) -> Result:
+        """Decide and write, again whenever something that rests on changed."""
         for attempt in range(_ATTEMPTS):
             ruling = await self._workings.guard.begin(self._caller)
             try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from recollect.domain.errors import RecollectError
 from recollect.ports.clock import Clock, Ids
@@ -23,6 +23,7 @@ from recollect.service.series import Embedders
 from recollect.service.tokens import Tokens
 from recollect.service.transfer import Transfer
 from recollect.service.tuning import Tuning
+from recollect.service.turns import Turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Workings:
     tuning: Tuning
     indexing: Indexing
     searching: Searching
+    turns: Turns = field(default_factory=Turns)
 
     @staticmethod
     def over(

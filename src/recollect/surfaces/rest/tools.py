@@ -20,15 +20,14 @@ async def call_tool(ask: Exchange) -> Answer:
     """Call a tool with the arguments in the body."""
     ask.no_parameters()
     arguments = ask.parsed(dict[str, Any])
-    return answer(
-        await ask.use.call_tool(
-            ask.part, arguments, session=ask.header(SESSION), group=ask.header(GROUP_HEADER) or GROUP
-        )
-    )
+    session, group = ask.header(SESSION), ask.header(GROUP_HEADER)
+    given = await ask.use.call_tool(ask.part, arguments, session=session, group=GROUP if group is None else group)
+    return answer(given)
 
 
 async def brief(ask: Exchange) -> Answer:
     """What an agent should know at the beginning of a session."""
     ask.no_parameters()
-    text = await ask.use.brief(group=ask.header(GROUP_HEADER) or GROUP)
+    group = ask.header(GROUP_HEADER)
+    text = await ask.use.brief(group=GROUP if group is None else group)
     return Answer(200, text.encode(), b"text/markdown; charset=utf-8")
