@@ -82,9 +82,7 @@ class History:
     ) -> History:
         """The history of a user's session, from what the caller gave."""
         if not all(hasattr(memories, method) for method in ("get", "search", "batch")):
-            raise TypeError(
-                f"a client, or opened memories, are needed to keep a history, not {type(memories).__name__}"
-            )
+            raise TypeError(f"a history is kept by a client or by opened memories, not by {type(memories).__name__}")
         if not isinstance(user, str) or not user:
             raise InvalidNamespace(f"a user is named by text that is not empty, not {user!r}")
         place = ("user", user, CONVERSATIONS, segment_of(session_id))
