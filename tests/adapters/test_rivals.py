@@ -23,10 +23,15 @@ from recollect_client._history import Head, History
 from recollect_client.openai_agents import RecollectSession
 
 
-@pytest.fixture
-def memories() -> Iterator[recollect.MemoriesSync]:
-    with recollect.open_sync(":memory:", settings=SETTINGS) as memories:
-        yield memories
+def contests(count: int, kind: type[History] = History) -> Iterator[tuple[Contest, int]]:
+    """Histories with a beginning, and a seed for each; the log of a store is read often, so it is kept short."""
+    for start in range(0, count, 50):
+        with recollect.open_sync(":memory:", settings=SETTINGS) as memories:
+            for seed in range(start, min(count, start + 50)):
+                place = ("user", "alice", "conversations", f"s{seed}")
+                held = Contest(memories, kind(operations_of(memories), f"s{seed}", place))
+                held.run([adder(held.history, "first", 3)], seed)
+                yield held, seed
 
 
 @pytest.fixture(autouse=True)
@@ -47,24 +52,15 @@ def reader(history: History, *limits: int | None) -> Rival:
     return Rival(("read", limit, history.read(limit)) for limit in limits)
 
 
-def contest(memories: Any, seed: int, kind: type[History] = History) -> Contest:
-    history = kind(operations_of(memories), f"s{seed}", ("user", "alice", "conversations", f"s{seed}"))
-    held = Contest(memories, history)
-    held.run([adder(history, "first", 3)], seed)
-    return held
-
-
-def additions_and_pops(memories: Any, count: int, kind: type[History] = History) -> None:
-    for seed in range(count):
-        held = contest(memories, seed, kind)
+def additions_and_pops(count: int, kind: type[History] = History) -> None:
+    for held, seed in contests(count, kind):
         h = held.history
         held.run([adder(h, "a", 2), adder(h, "b", 2), popper(h, 3), popper(h, 3), reader(h, None, 3, None)], seed)
         held.check()
 
 
-def clearing(memories: Any, count: int, kind: type[History] = History) -> None:
-    for seed in range(count):
-        held = contest(memories, seed, kind)
+def clearing(count: int) -> None:
+    for held, seed in contests(count):
         h = held.history
         clears = Rival(("clear", None, h.clear()) for _ in range(2))
         held.run([adder(h, "a", 3), clears, popper(h, 2), reader(h, None, 5, None)], seed)
@@ -72,23 +68,20 @@ def clearing(memories: Any, count: int, kind: type[History] = History) -> None:
 
 
 @sized(40, 2_000)
-def test_additions_and_pops_in_any_order_of_their_steps(memories: recollect.MemoriesSync, count: int) -> None:
-    additions_and_pops(memories, count)
+def test_additions_and_pops_in_any_order_of_their_steps(count: int) -> None:
+    additions_and_pops(count)
 
 
 @sized(40, 2_000)
-def test_clearing_in_any_order_of_its_steps(memories: recollect.MemoriesSync, count: int) -> None:
-    clearing(memories, count)
+def test_clearing_in_any_order_of_its_steps(count: int) -> None:
+    clearing(count)
 
 
 @sized(20, 500)
-def test_clearing_more_than_a_commit_takes(
-    memories: recollect.MemoriesSync, count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clearing_more_than_a_commit_takes(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_history, "_OPERATIONS", 4)
-    for seed in range(count):
-        held = contest(memories, seed)
-        h = held.history
+    for held, seed in contests(count):
+        h, memories = held.history, held.memories
         held.run([adder(h, "a", 3), Rival(("clear", None, h.clear()) for _ in range(2)), popper(h, 1)], seed)
         session = RecollectSession(h.session_id, user="alice", client=memories)
         left = asyncio.run(session.get_items())
@@ -141,9 +134,9 @@ class CountsNothing(History):
 
 
 @pytest.mark.parametrize("broken", [ExpectsNothing, TakesWhatItFinds, MarksNoCuts, CountsNothing])
-def test_a_history_that_is_careless_is_caught(memories: recollect.MemoriesSync, broken: type[History]) -> None:
+def test_a_history_that_is_careless_is_caught(broken: type[History]) -> None:
     with pytest.raises(AssertionError, match=r"doubled|is not what was added|is none of"):
-        additions_and_pops(memories, 300, broken)
+        additions_and_pops(300, broken)
 
 
 # -- with nobody deciding whose turn it is
@@ -173,7 +166,7 @@ def test_what_is_torn_lost_or_doubled_is_not_whole() -> None:
         assert not whole(wrong, 1, 2)
 
 
-@sized(5, 100)
+@sized(5, 20)
 async def test_tasks_with_clients_of_their_own(server: Server, alices_key: str, count: int) -> None:
     clients = [AsyncClient(server.url, alices_key) for _ in range(4)]
     sessions = [RecollectSession(f"busy {count}", user="alice", client=client) for client in clients for _ in range(2)]
