@@ -1,16 +1,14 @@
-"""What a batch of LangGraph's operations asks of the memories, call by call, with or without an event loop.
-
-A conversation is a generator: it yields a call, is sent the answer or thrown the error, and returns the result.
-"""
+"""What a batch of LangGraph's operations asks of the memories, call by call, with or without an event loop."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, Op, PutOp, Result, SearchItem, SearchOp
 
+from recollect_client._conversations import Call, Conversation
 from recollect_client.langgraph._filters import check_filter, matches
 from recollect_client.langgraph._lifetimes import Newest, kept, prolonged, updated_at
 from recollect_client.langgraph._namespaces import check_operation, patterns
@@ -25,18 +23,6 @@ _OPERATIONS = 1_000
 _NAMESPACES = 1_000
 _IN_VAIN = frozenset({"forbidden", "revision_conflict"})
 """Why a life may not be prolonged: the caller may only read, or somebody else wrote in the meantime."""
-Told = TypeVar("Told")
-
-
-class Call(NamedTuple):
-    """A method of the memories, and what it is given."""
-
-    method: str
-    given: tuple[Any, ...]
-    named: dict[str, Any]
-
-
-Conversation = Generator[Call, Any, Told]
 
 
 @dataclass(frozen=True, slots=True)

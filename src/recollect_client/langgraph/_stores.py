@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any
@@ -11,8 +10,9 @@ from typing import Any
 from langgraph.store.base import BaseStore, Op, Result, TTLConfig
 
 from recollect_client._async import AsyncClient
+from recollect_client._conversations import awaited, held, operations_of
 from recollect_client._sync import Client
-from recollect_client.langgraph._conversation import Conversation, Manner
+from recollect_client.langgraph._conversation import Manner
 from recollect_client.langgraph._namespaces import checked_root
 
 
@@ -24,10 +24,8 @@ class _Settings(BaseStore):
     def _use(
         self, memories: Any, root: Sequence[str], fields: Sequence[str] | None, ttl: TTLConfig | None, wait: float
     ) -> None:
-        # `PutOp` and `DeleteOp` are classes of the package that the memories come from.
-        operations = sys.modules[type(memories).__module__.partition(".")[0]]
         self._memories = memories
-        self._manner = Manner(operations, checked_root(root), fields, wait)
+        self._manner = Manner(operations_of(memories), checked_root(root), fields, wait)
         self.ttl_config = ttl
 
 
@@ -76,7 +74,7 @@ class RecollectStore(_Settings):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry out operations: reads first, then all writes at once."""
-        return _held(self._manner.batch(list(ops)), self._memories)
+        return held(self._manner.batch(list(ops)), self._memories)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """The same on a thread, so that an event loop is not held up."""
@@ -141,7 +139,7 @@ class AsyncRecollectStore(_Settings):
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry out operations: reads first, then all writes at once."""
         self._loop = self._loop or asyncio.get_running_loop()
-        return await _awaited(self._manner.batch(list(ops)), self._memories)
+        return await awaited(self._manner.batch(list(ops)), self._memories)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """The same from a thread beside the event loop; on the loop itself it would wait for itself, and is refused."""
@@ -165,36 +163,6 @@ class AsyncRecollectStore(_Settings):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
-
-
-def _held(conversation: Conversation[list[Result]], memories: Any) -> list[Result]:
-    """Hold a conversation to its end."""
-    try:
-        call = next(conversation)
-        while True:
-            try:
-                answer = getattr(memories, call.method)(*call.given, **call.named)
-            except Exception as error:  # noqa: BLE001 - the conversation decides what it means
-                call = conversation.throw(error)
-            else:
-                call = conversation.send(answer)
-    except StopIteration as end:
-        return list(end.value)
-
-
-async def _awaited(conversation: Conversation[list[Result]], memories: Any) -> list[Result]:
-    """The same, awaiting every answer."""
-    try:
-        call = next(conversation)
-        while True:
-            try:
-                answer = await getattr(memories, call.method)(*call.given, **call.named)
-            except Exception as error:  # noqa: BLE001 - the conversation decides what it means
-                call = conversation.throw(error)
-            else:
-                call = conversation.send(answer)
-    except StopIteration as end:
-        return list(end.value)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
