@@ -80,6 +80,7 @@ generate: $(READY) ## Write again what is generated: the synchronous API and the
 	@$(BIN)/python tools/generate_sync.py
 	@$(BIN)/python tools/generate_client.py
 	@$(BIN)/python tools/generate_access.py
+	@$(BIN)/python tools/generate_tools.py
 	@$(BIN)/python tools/generate_grpc.py
 	@$(BIN)/python tools/generate_reference.py
 

@@ -160,7 +160,8 @@ def _page(title: str, *parts: str) -> str:
 
 def _index(made: dict[str, str]) -> str:
     titles = {name: text.splitlines()[0].removeprefix("# ") for name, text in made.items()}
-    titles |= {"access.md": "Access", "backends.md": "Backends", "langgraph-stores.md": "LangGraph stores"}
+    titles |= {"access.md": "Access", "tools.md": "Tools of an agent", "backends.md": "Backends"}
+    titles |= {"langgraph-stores.md": "LangGraph stores"}
     links = [f"- [{title}]({name})" for name, title in titles.items()]
     return _page("Reference", "These pages are generated from the code.", "\n".join(links))
 

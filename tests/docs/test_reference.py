@@ -7,7 +7,7 @@ import inspect
 from pathlib import Path
 
 import pytest
-from tools import generate_access, generate_backends, generate_langgraph, generate_reference
+from tools import generate_access, generate_backends, generate_langgraph, generate_reference, generate_tools
 
 import recollect
 from recollect.domain.errors import all_errors
@@ -23,8 +23,17 @@ def test_a_generated_page_is_up_to_date(name: str) -> None:
     assert (generate_reference.TARGET / name).read_text() == PAGES[name], "run `make generate`"
 
 
+def test_the_page_of_the_tools_is_up_to_date() -> None:
+    assert generate_tools.TARGET.read_text() == generate_tools.page(), "run `make generate`"
+
+
 def test_no_page_is_left_over() -> None:
-    others = {generate_access.TARGET.name, generate_backends.PAGE.name, generate_langgraph.PAGE.name}
+    others = {
+        generate_access.TARGET.name,
+        generate_backends.PAGE.name,
+        generate_langgraph.PAGE.name,
+        generate_tools.TARGET.name,
+    }
     assert {page.name for page in generate_reference.TARGET.glob("*.md")} == {*PAGES, *others}
 
 

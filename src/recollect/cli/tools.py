@@ -13,9 +13,10 @@ import typer
 
 from recollect.cli.doors import errors
 from recollect.cli.here import Here
-from recollect.cli.screen import calm, dumped, one_line
+from recollect.cli.screen import calm, dumped
 from recollect.domain.errors import InvalidNote, UnknownTool
 from recollect.domain.notes import GROUP, NoteType
+from recollect.domain.scrubbing import on_one_line
 from recollect.wire.tool_errors import Problem, tool_error
 
 Session = Annotated[
@@ -117,7 +118,10 @@ def search(
     given = _call(here, "memory_search", {name: each for name, each in asked.items() if each is not None}, None, group)
     if here.is_json:
         return
-    rows = [(each["id"], each["type"], each["created_at"][:10], one_line(each["content"])) for each in given["results"]]
+    rows = [
+        (each["id"], each["type"], each["created_at"][:10], calm(on_one_line(each["content"])))
+        for each in given["results"]
+    ]
     if not rows:
         here.screen.note("nothing was found")
         return
@@ -134,9 +138,8 @@ def brief(here: Here, group: Group = GROUP) -> None:
     if here.is_json:
         _call(here, "memory_brief", {}, None, group)
         return
-    text = here.door(create=True).brief(group=group)
-    if text:
-        here.screen.say(calm(text).rstrip("\n"))
+    for line in here.door(create=True).brief(group=group).splitlines():
+        here.screen.say(calm(line))
 
 
 def delete(
