@@ -22,7 +22,15 @@ import pytest
 from recollect.testing.servers import Server
 
 PROGRAM = shutil.which("conformance")
-SCENARIOS = ("server-initialize", "ping", "tools-list", "resources-list", "prompts-list", "dns-rebinding-protection")
+SCENARIOS = (
+    "server-initialize",
+    "ping",
+    "tools-list",
+    "resources-list",
+    "prompts-list",
+    "server-sse-multiple-streams",
+    "dns-rebinding-protection",
+)
 _NOT_PASSED_ON = {"connection", "transfer-encoding", "content-length", "keep-alive"}
 
 

@@ -39,7 +39,7 @@ _SESSION, _NAMED_SESSION, _GROUP, _VERSION = (
     b"recollect-group",
     b"mcp-protocol-version",
 )
-_CANCELLED = {"code": -32000, "message": "Request cancelled"}
+_INVALID, _CANCELLED = -32600, -32000
 _SDK = "mcp"
 
 
@@ -49,6 +49,8 @@ class _Message:
 
     method: str = ""
     id: str | int | None = None
+    flawed: bool = False
+    """Whether it has an id that is none: it would be taken for a message that wants no answer."""
     cancels: str | int | None = None
     wants_progress: bool = False
 
@@ -83,6 +85,8 @@ class McpDoor:
         if session is not None and message.cancels is not None:
             self._cancel((session, message.cancels))
         answering = _Answering(visit, opened)
+        if message.flawed:
+            return await answering.refuse(400, None, _INVALID, "Invalid request: the id is neither text nor a number")
         work = self._answered(visit, agent, message, answering)
         if session is None or message.id is None:
             await work
@@ -120,7 +124,7 @@ class McpDoor:
             if self._under_way.get(name) is task:
                 del self._under_way[name]
         if task.cancelled():
-            await answering.cancelled(name[1])
+            await answering.refuse(200, name[1], _CANCELLED, "Request cancelled")
         else:
             task.result()
 
@@ -152,12 +156,12 @@ class _Answering:
             message = {**message, "headers": headers}
         await self._visit.send(message)
 
-    async def cancelled(self, request: str | int) -> None:
-        """Tell that the request was cancelled, unless part of its answer was sent already."""
-        body = msgspec.json.encode({"jsonrpc": "2.0", "id": request, "error": _CANCELLED})
+    async def refuse(self, status: int, request: str | int | None, code: int, said: str) -> None:
+        """Answer with an error of the protocol, as the end of a stream where one had begun."""
+        body = msgspec.json.encode({"jsonrpc": "2.0", "id": request, "error": {"code": code, "message": said}})
         if not self._begun:
             headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-            await self._visit.send({"type": "http.response.start", "status": 200, "headers": headers})
+            await self._visit.send({"type": "http.response.start", "status": status, "headers": headers})
         elif self._streams:
             body = b"event: message\r\ndata: " + body + b"\r\n\r\n"
         await self._visit.send({"type": "http.response.body", "body": body})
@@ -193,6 +197,7 @@ def _looked_into(body: bytes) -> _Message:
     return _Message(
         method if isinstance(method, str) else "",
         name if isinstance(name, str | int) else None,
+        "id" in found and (not isinstance(name, str | int) or isinstance(name, bool)),
         cancels if isinstance(cancels, str | int) else None,
         isinstance(meta, Mapping) and "progressToken" in meta,
     )
