@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recollect.cli.doors import Local, Remote, user_name
+from recollect.cli.doors import Local, Remote
 from recollect.cli.here import Here
 from recollect.config.sources import load
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from recollect.surfaces.mcp.agents import Toolbox
 
 GROUP = "default"
+OWNER = "admin"
+"""Whose notes they are in the data directory itself: those of the user that a server's first key is for, so that it
+makes no difference whether one runs."""
 
 
 def mcp(
@@ -56,7 +59,7 @@ async def _served(way: Remote | Local, session: str, group: str) -> None:
     from recollect.main import open as opened
 
     settings = load(way.home, environment=os.environ, flags={}).settings
-    async with opened(way.home, tenant=way.tenant, actor=user_name(), settings=settings) as memories:
+    async with opened(way.home, tenant=way.tenant, actor=OWNER, settings=settings) as memories:
         await _speak(memories, session, group)
 
 

@@ -19,7 +19,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
 from recollect.domain.errors import DeadlineExceeded, Internal, RecollectError
-from recollect.service.toolbox import TOOLS, Tool, tool_named
+from recollect.service.toolbox import BRIEF_SECONDS, TOOLS, Tool, tool_named
 from recollect.surfaces.mcp.agents import Agent
 from recollect.surfaces.mcp.guidance import INSTRUCTIONS
 from recollect.wire.tool_errors import Problem, tool_error
@@ -85,7 +85,7 @@ class _Door:
     async def read_resource(self, context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         agent, uri = self._agent_of(context.request), str(params.uri)
         if uri == BRIEF:
-            text, media = await agent.toolbox.brief(group=agent.group), _MARKDOWN
+            text, media = await self._brief(agent), _MARKDOWN
         elif uri.startswith(NOTES):
             try:
                 found = await self._called(agent, "fetch", {"id": uri.removeprefix(NOTES)})
@@ -99,10 +99,18 @@ class _Door:
     async def get_prompt(self, context: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name != PROMPT:
             raise MCPError(types.INVALID_PARAMS, f"there is no such prompt; there is {PROMPT}")
-        agent = self._agent_of(context.request)
-        text = await agent.toolbox.brief(group=agent.group) or _NOTHING
+        text = await self._brief(self._agent_of(context.request)) or _NOTHING
         said = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
         return types.GetPromptResult(description="What is remembered.", messages=[said])
+
+    async def _brief(self, agent: Agent) -> str:
+        """What is remembered; nothing where it cannot be told, so that a session begins without it."""
+        try:
+            async with asyncio.timeout(BRIEF_SECONDS):
+                return await agent.toolbox.brief(group=agent.group)
+        except (*self._errors, TimeoutError) as problem:
+            log.warning("brief.failed", extra={"fields": {"reason": type(problem).__name__}})
+            return ""
 
     async def _called(self, agent: Agent, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """What a tool gives; whatever goes wrong is told as tools tell it, and never as a traceback."""
