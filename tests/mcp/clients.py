@@ -112,9 +112,7 @@ class FastSpeaker(Speaker):
 async def official(place: Place, mode: str) -> AsyncIterator[Speaker]:
     if place.home is not None:
         command, *arguments = [*COMMAND, "mcp", *place.words]
-        given = StdioServerParameters(
-            command=command, args=arguments, env=environment(place.home, **place.environment)
-        )
+        given = StdioServerParameters(command=command, args=arguments, env=environment(place.home, **place.environment))
         async with Client(stdio_client(given), mode=mode) as client:
             yield Speaker(client)
         return

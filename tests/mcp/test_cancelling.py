@@ -69,7 +69,7 @@ def visit(message: object, sent: Sent, toolbox: object, caller: Caller, seconds:
         return {"type": "http.disconnect"}
 
     settings = Settings(request_seconds=seconds)
-    return Visit(scope, dict(headers), body, receive, sent.send, caller, cast(Memories, toolbox), settings)
+    return Visit(scope, dict(headers), body, receive, sent.send, caller, cast("Memories", toolbox), settings)
 
 
 def call(progress: bool) -> dict[str, Any]:

@@ -110,7 +110,10 @@ def test_a_session_is_for_the_credential_that_opened_it(server: Server, hand: Ha
     same_user = server.key_for("twin")
     for key in (server.key_for("mallory"), same_user, server.token):
         thief = replace(hand, key=key)
-        for send in (lambda each=thief: each.ask("tools/list"), lambda each=thief: each.tell("notifications/cancelled")):
+        for send in (
+            lambda each=thief: each.ask("tools/list"),
+            lambda each=thief: each.tell("notifications/cancelled"),
+        ):
             reply = send()
             assert (reply.status, reply.json()["code"]) == (404, "not_found")
     for made_up in ("x", "", opened.session[:-1], opened.session + "0", "é", "0" * 32 + "." + "0" * 32):
