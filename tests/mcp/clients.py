@@ -111,7 +111,7 @@ class FastSpeaker(Speaker):
 @asynccontextmanager
 async def official(place: Place, mode: str) -> AsyncIterator[Speaker]:
     if place.home is not None:
-        command, *arguments = [*COMMAND, "mcp", *place.words]
+        command, arguments = COMMAND[0], [*COMMAND[1:], "mcp", *place.words]
         given = StdioServerParameters(command=command, args=arguments, env=environment(place.home, **place.environment))
         async with Client(stdio_client(given), mode=mode) as client:
             yield Speaker(client)
@@ -126,7 +126,7 @@ async def official(place: Place, mode: str) -> AsyncIterator[Speaker]:
 @asynccontextmanager
 async def fast(place: Place, mode: str) -> AsyncIterator[Speaker]:
     if place.home is not None:
-        command, *arguments = [*COMMAND, "mcp", *place.words]
+        command, arguments = COMMAND[0], [*COMMAND[1:], "mcp", *place.words]
         own = environment(place.home, **place.environment)
         transport: Any = StdioTransport(command, arguments, env=own, keep_alive=False)
     else:

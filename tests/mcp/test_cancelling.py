@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
 from typing import Any, cast
 
 import pytest
@@ -15,6 +14,7 @@ from recollect.service.memories import Memories
 from recollect.surfaces.guests import Visit
 from recollect.surfaces.mcp import sessions
 from recollect.surfaces.mcp.http import McpDoor
+from recollect.testing.doubles import ManualClock
 
 ALICE = new_caller("default", "alice", credential="token:1")
 MALLORY = new_caller("default", "mallory", credential="token:2")
@@ -27,7 +27,7 @@ class Slow:
         self.begun = asyncio.Event()
         self.broken_off = 0
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any], **_: Any) -> dict[str, Any]:
+    async def call_tool(self, *_: Any, **__: Any) -> dict[str, Any]:
         self.begun.set()
         try:
             await asyncio.sleep(60)
@@ -36,7 +36,7 @@ class Slow:
             raise
         raise AssertionError("nobody waits for so long")
 
-    async def brief(self, *, group: str = "default") -> str:
+    async def brief(self, **_: Any) -> str:
         return ""
 
 
@@ -83,7 +83,7 @@ def cancel(number: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("progress", [False, True])
 async def test_a_session_cancels_its_own_call_and_nobody_elses(progress: bool) -> None:
-    door, slow, sent = McpDoor(lambda: 0), Slow(), Sent()
+    door, slow, sent = McpDoor(ManualClock()), Slow(), Sent()
     own, foreign = (
         {"mcp-session-id": sessions.opened(who, bytes([number] * 16)), "mcp-protocol-version": "2025-11-25"}
         for number, who in enumerate((ALICE, MALLORY))
@@ -107,7 +107,7 @@ async def test_a_session_cancels_its_own_call_and_nobody_elses(progress: bool) -
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def test_a_call_that_takes_too_long_is_told_as_a_tools_error(version: str) -> None:
-    door, slow, sent = McpDoor(lambda: 0), Slow(), Sent()
+    door, slow, sent = McpDoor(ManualClock()), Slow(), Sent()
     message = call(progress=False)
     more = {"mcp-protocol-version": version}
     if version == "2026-07-28":
@@ -123,7 +123,7 @@ async def test_a_call_that_takes_too_long_is_told_as_a_tools_error(version: str)
 
 
 async def test_without_sessions_hanging_up_cancels() -> None:
-    door, slow, sent = McpDoor(lambda: 0), Slow(), Sent()
+    door, slow, sent = McpDoor(ManualClock()), Slow(), Sent()
     message = call(progress=False)
     prefix = "io.modelcontextprotocol"
     message["params"]["_meta"] = {f"{prefix}/protocolVersion": "2026-07-28", f"{prefix}/clientCapabilities": {}}
@@ -137,11 +137,11 @@ async def test_without_sessions_hanging_up_cancels() -> None:
 
 async def test_a_fault_of_a_tool_is_told_without_what_it_says() -> None:
     class Broken(Slow):
-        async def call_tool(self, name: str, arguments: Mapping[str, Any], **_: Any) -> dict[str, Any]:
+        async def call_tool(self, *_: Any, **__: Any) -> dict[str, Any]:
             raise RuntimeError("a secret of the machine")
 
     sent = Sent()
-    await McpDoor(lambda: 0).visit(visit(call(progress=False), sent, Broken(), ALICE, 30))
+    await McpDoor(ManualClock()).visit(visit(call(progress=False), sent, Broken(), ALICE, 30))
     assert b"secret" not in sent.body
     told = json.loads(sent.body)["result"]
     assert json.loads(told["content"][0]["text"])["code"] == "PLUGIN_ERROR"

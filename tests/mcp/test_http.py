@@ -33,8 +33,7 @@ def hand(server: Server) -> Hand:
 def test_nothing_happens_before_the_caller_is_known(hand: Hand) -> None:
     for key in ("", "rk_wrong", hand.key[:-1]):
         stranger = replace(hand, key=key)
-        for send in (stranger.open, lambda each=stranger: each.send(b"{"), lambda each=stranger: each.send(b"", "GET")):
-            reply = send()
+        for reply in (stranger.open(), stranger.send(b"{"), stranger.send(b"", "GET")):
             assert (reply.status, reply.json()["code"]) == (401, "unauthenticated")
             assert reply.headers["www-authenticate"] == "Bearer"
             assert "mcp-session-id" not in reply.headers
@@ -104,17 +103,14 @@ def test_it_is_limited_counted_and_logged_as_all_requests_are(tmp_path: Path) ->
 # -- sessions
 
 
-def test_a_session_is_for_the_credential_that_opened_it(server: Server, hand: Hand) -> None:
+def test_a_session_is_for_the_credential_that_opened_it(server: Server) -> None:
+    user = f"owner-{uuid.uuid4().hex[:8]}"
+    hand = Hand(server, server.key_for(user))
     opened = hand.open()
     assert hand.keep("mine")["session_id"] == opened.session
-    same_user = server.key_for("twin")
-    for key in (server.key_for("mallory"), same_user, server.token):
+    for key in (server.key_for("mallory"), server.key_for(user), server.token):
         thief = replace(hand, key=key)
-        for send in (
-            lambda each=thief: each.ask("tools/list"),
-            lambda each=thief: each.tell("notifications/cancelled"),
-        ):
-            reply = send()
+        for reply in (thief.ask("tools/list"), thief.tell("notifications/cancelled"), thief.open()):
             assert (reply.status, reply.json()["code"]) == (404, "not_found")
     for made_up in ("x", "", opened.session[:-1], opened.session + "0", "é", "0" * 32 + "." + "0" * 32):
         assert hand.ask("ping", Mcp_Session_Id=made_up).status == 404

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.typed import COMMAND, PATIENCE, environment, serve, typed
+from tests.cli.typed import COMMAND, PATIENCE, environment, serve
 from tests.mcp.clients import HANDSHAKE, MODERN, Place, official
 from tests.sizes import sized
 
@@ -21,6 +21,17 @@ from recollect.server import ADMIN
 
 BUILTIN = {"RECOLLECT_POLICY_ENGINE": "builtin"}
 CLIENT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+
+
+def run(home: Path, *words: str, given: bytes, **more: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*COMMAND, "mcp", *words],
+        input=given,
+        capture_output=True,
+        env=environment(home, **(BUILTIN | more)),
+        timeout=PATIENCE,
+        check=False,
+    )
 
 
 def line(method: str, params: Any = None, number: int | None = None) -> bytes:
@@ -63,7 +74,7 @@ def begun(home: Path, *words: str) -> subprocess.Popen[bytes]:
 def test_what_was_asked_is_answered_before_the_end_of_the_input_ends_it(tmp_path: Path) -> None:
     asked = OPENING + b"".join(kept(f"note {number}", number) for number in range(1, 11))
     given = asked + b"{broken\n\n[]\n" + line("ping", None, 11).rstrip()
-    done = typed(tmp_path / "home", "mcp", "--group", "work", "--session", "s-1", given=given, **BUILTIN)
+    done = run(tmp_path / "home", "--group", "work", "--session", "s-1", given=given)
     assert (done.returncode, done.stderr) == (0, b"")
     answers = messages(done.stdout)
     assert set(answers) == {*range(12), None}
@@ -75,7 +86,7 @@ def test_what_was_asked_is_answered_before_the_end_of_the_input_ends_it(tmp_path
 
 def test_the_environment_names_group_and_session(tmp_path: Path) -> None:
     named = {"RECOLLECT_GROUP": "home", "RECOLLECT_SESSION": "s-2"}
-    done = typed(tmp_path / "home", "mcp", given=OPENING + kept("x", 1), **named, **BUILTIN)
+    done = run(tmp_path / "home", given=OPENING + kept("x", 1), **named)
     told = messages(done.stdout)[1]["result"]["structuredContent"]
     assert (told["session_id"], told["group"]) == ("s-2", "home")
 
@@ -92,7 +103,7 @@ def test_the_environment_names_group_and_session(tmp_path: Path) -> None:
 def test_what_cannot_be_meant_is_refused_before_anything_is_opened(
     words: list[str], said: bytes, tmp_path: Path
 ) -> None:
-    done = typed(tmp_path / "home", "mcp", *words, given=OPENING)
+    done = run(tmp_path / "home", *words, given=OPENING)
     assert done.returncode in (1, 2)
     assert done.stdout == b""
     assert said in done.stderr
@@ -139,7 +150,7 @@ def test_it_ends_when_its_client_is_killed(tmp_path: Path) -> None:
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
     asked = OPENING + line("tools/call", {"name": "memory_search", "arguments": {}}, 1)
-    answer = messages(typed(home, "mcp", given=asked, **BUILTIN).stdout)[1]
+    answer = messages(run(home, given=asked).stdout)[1]
     assert [each["content"] for each in answer["result"]["structuredContent"]["results"]] == [
         "of a client that was killed"
     ]
@@ -192,8 +203,7 @@ def test_without_a_server_notes_are_of_the_user_that_its_first_key_is_for() -> N
 
 def test_a_server_that_is_away_is_told_as_a_tools_error(tmp_path: Path) -> None:
     asked = OPENING + kept("x", 1) + line("resources/read", {"uri": "recollect://brief"}, 2)
-    words = ("mcp", "--url", "http://127.0.0.1:9", "--token", "rk_x")
-    done = typed(tmp_path / "home", *words, given=asked)
+    done = run(tmp_path / "home", "--url", "http://127.0.0.1:9", "--token", "rk_x", given=asked)
     answers = messages(done.stdout)
     told = answers[1]["result"]
     assert told["isError"] is True

@@ -75,23 +75,28 @@ class McpDoor:
             raise NotFound("there is no such session: initialize a new one")
         message = _looked_into(visit.body)
         opens = message.method == "initialize"
-        opened = sessions.opened(visit.caller, self._chance(16)) if opens else None
-        agent = Agent(
+        answering = _Answering(visit, sessions.opened(visit.caller, self._chance(16)) if opens else None)
+        if message.flawed:
+            await answering.refuse(400, None, _INVALID, "Invalid request: the id is neither text nor a number")
+            return
+        work = self._answered(visit, self._agent(visit, session), message, answering)
+        if session is None:
+            await work
+            return
+        if message.cancels is not None:
+            self._cancel((session, message.cancels))
+        if message.id is None:
+            await work
+        else:
+            await self._cancellable((session, message.id), work, answering)
+
+    def _agent(self, visit: Visit, session: str | None) -> Agent:
+        return Agent(
             visit.memories,
             visit.header(_NAMED_SESSION) or session or sessions.of_day(visit.caller, self._day()),
             visit.header(_GROUP) or GROUP,
             visit.settings.request_seconds,
         )
-        if session is not None and message.cancels is not None:
-            self._cancel((session, message.cancels))
-        answering = _Answering(visit, opened)
-        if message.flawed:
-            return await answering.refuse(400, None, _INVALID, "Invalid request: the id is neither text nor a number")
-        work = self._answered(visit, agent, message, answering)
-        if session is None or message.id is None:
-            await work
-        else:
-            await self._cancellable((session, message.id), work, answering)
 
     async def _answered(self, visit: Visit, agent: Agent, message: _Message, answering: _Answering) -> None:
         if self._server is None:

@@ -63,6 +63,7 @@ class _Door:
     def __init__(self, agent_of: AgentOf, errors: tuple[type[Exception], ...]) -> None:
         self._agent_of = agent_of
         self._errors = errors
+        self._errors_and_time: tuple[type[Exception], ...] = (*errors, TimeoutError)
 
     async def call_tool(self, context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
@@ -108,7 +109,7 @@ class _Door:
         try:
             async with asyncio.timeout(BRIEF_SECONDS):
                 return await agent.toolbox.brief(group=agent.group)
-        except (*self._errors, TimeoutError) as problem:
+        except self._errors_and_time as problem:
             log.warning("brief.failed", extra={"fields": {"reason": type(problem).__name__}})
             return ""
 
