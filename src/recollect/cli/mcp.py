@@ -33,7 +33,7 @@ def mcp(
 ) -> None:
     """Give an agent its memory: speak MCP on standard input and output, until the input ends.
 
-    Example: claude mcp add recollect -- recollect mcp
+    Example: recollect mcp --group my-project
     """
     way = here.way()
     chosen = group or os.environ.get("RECOLLECT_GROUP", "").strip() or GROUP
