@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.cli.typed import serving
+from tests.mcp.clients import CLIENTS, HANDSHAKE, Place
 from tests.mcp.raw import Hand
 from tests.sizes import sized
 
@@ -205,6 +208,34 @@ def test_a_session_outlives_the_service(tmp_path: Path) -> None:
         assert replace(stranger, headers=hand.headers).ask("ping").status == 404
     finally:
         server.stop()
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+async def test_a_client_goes_on_after_a_restart(client: str, tmp_path: Path) -> None:
+    server = Server(tmp_path / "home", policy_engine="builtin").start()
+    server.settings["port"] = server.port
+    headers = {"Authorization": f"Bearer {server.key_for('alice')}"}
+    try:
+        async with CLIENTS[client](Place(url=f"{server.url}/mcp", headers=headers), HANDSHAKE) as agent:
+            before = await agent.keep("before")
+            await asyncio.to_thread(server.stop)
+            await asyncio.to_thread(server.start)
+            after = await agent.keep("after")
+            assert before.result["session_id"] == after.result["session_id"]
+            assert await agent.found() == ["after", "before"]
+    finally:
+        server.stop()
+
+
+def test_what_serve_starts_answers(tmp_path: Path) -> None:
+    with serving(tmp_path / "home") as started:
+        assert started.admin_key is not None
+        server = Server(tmp_path / "home")
+        server.url = started.url
+        hand = Hand(server, started.admin_key)
+        assert hand.open().json()["result"]["serverInfo"]["name"] == "recollect"
+        assert hand.keep("served")["content"] == "served"
+        assert hand.found() == ["served"]
 
 
 def test_two_processes_behind_one_address_know_the_same_sessions(tmp_path: Path) -> None:

@@ -16,9 +16,6 @@ from tests.cli.typed import COMMAND, PATIENCE, environment, serve
 from tests.mcp.clients import HANDSHAKE, MODERN, Place, official
 from tests.sizes import sized
 
-from recollect.cli.mcp import OWNER
-from recollect.server import ADMIN
-
 BUILTIN = {"RECOLLECT_POLICY_ENGINE": "builtin"}
 CLIENT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
 
@@ -195,10 +192,6 @@ async def test_many_processes_on_one_directory_lose_no_write(count: int, tmp_pat
         await asyncio.to_thread(server.stop)
     async with official(Place(home, environment=BUILTIN), MODERN) as agent:
         assert sorted(await agent.found(limit=100)) == sorted([*stored, late.result["content"]])
-
-
-def test_without_a_server_notes_are_of_the_user_that_its_first_key_is_for() -> None:
-    assert OWNER == ADMIN
 
 
 def test_a_server_that_is_away_is_told_as_a_tools_error(tmp_path: Path) -> None:

@@ -8,27 +8,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recollect.cli.doors import Local, Remote
+from recollect.cli.doors import Local, Remote, user_name
 from recollect.cli.here import Here
+from recollect.cli.tools import Group
 from recollect.config.sources import load
+from recollect.domain.notes import GROUP
 
 if TYPE_CHECKING:
     from recollect.surfaces.mcp.agents import Toolbox
 
-GROUP = "default"
-OWNER = "admin"
-"""Whose notes they are in the data directory itself: those of the user that a server's first key is for, so that it
-makes no difference whether one runs."""
-
 
 def mcp(
     here: Here,
-    group: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Whose notes: a project, for example; else RECOLLECT_GROUP.")
-    ] = None,
+    group: Group = GROUP,
     session: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The session that budgets are for; else RECOLLECT_SESSION, else a new one."),
+        typer.Option(envvar="RECOLLECT_SESSION", metavar="NAME", help="Whose budget is spent; a new one without it."),
     ] = None,
 ) -> None:
     """Give an agent its memory: speak MCP on standard input and output, until the input ends.
@@ -36,16 +31,15 @@ def mcp(
     Example: recollect mcp --group my-project
     """
     way = here.way()
-    chosen = group or os.environ.get("RECOLLECT_GROUP", "").strip() or GROUP
-    named = session or os.environ.get("RECOLLECT_SESSION", "").strip() or f"mcp-{secrets.token_hex(8)}"
+    named = session or f"mcp-{secrets.token_hex(8)}"
     import asyncio  # here, because what follows is slow to load, and no other command needs it
 
     from recollect.service.notes import new_session
     from recollect.surfaces.logs import configure
 
-    new_session(named, chosen)
+    new_session(named, group)
     configure("warning", "text")
-    asyncio.run(_served(way, named, chosen))
+    asyncio.run(_served(way, named, group))
 
 
 async def _served(way: Remote | Local, session: str, group: str) -> None:
@@ -59,7 +53,7 @@ async def _served(way: Remote | Local, session: str, group: str) -> None:
     from recollect.main import open as opened
 
     settings = load(way.home, environment=os.environ, flags={}).settings
-    async with opened(way.home, tenant=way.tenant, actor=OWNER, settings=settings) as memories:
+    async with opened(way.home, tenant=way.tenant, actor=user_name(), settings=settings) as memories:
         await _speak(memories, session, group)
 
 

@@ -21,8 +21,8 @@ import msgspec
 
 from recollect.domain.errors import NotFound
 from recollect.domain.instants import datetime_of
+from recollect.domain.notes import GROUP
 from recollect.ports.clock import Clock
-from recollect.service.notes import GROUP
 from recollect.surfaces.guests import Visit
 from recollect.surfaces.mcp import sessions
 from recollect.surfaces.mcp.agents import Agent
