@@ -166,30 +166,37 @@ def test_groups_are_apart(hand: Hand) -> None:
     assert hand.keep("x", Recollect_Session="a b")["field"] == "session"
 
 
+def strays(server: Server, count: int, *, planted: bool = False) -> list[int]:
+    """The sessions that found something else than what they should know, out of so many at once.
+
+    They are of several users, and of several groups of each; of the last group there are several sessions, which share
+    what they know. Planted: all of them speak for one group.
+    """
+    users = [server.key_for(f"canary-{uuid.uuid4().hex[:8]}") for _ in range(count // 5)]
+    hands, groups = [], []
+    for number in range(count):
+        groups.append(f"g{min(number // len(users), 3)}")
+        hands.append(Hand(server, users[number % len(users)], {"Recollect-Group": "g0" if planted else groups[number]}))
+        hands[-1].open()
+    canaries = [f"canary {number} {hand.headers['Mcp-Session-Id'][:8]}" for number, hand in enumerate(hands)]
+    with ThreadPoolExecutor(16) as pool:
+        kept = list(pool.map(lambda number: hands[number].keep(canaries[number]), range(count)))
+        found = list(pool.map(lambda number: hands[number].found(), range(count)))
+    assert [each["session_id"] for each in kept] == [hand.headers["Mcp-Session-Id"] for hand in hands]
+    assert len({each["session_id"] for each in kept}) == count
+    known: dict[tuple[str, str], list[str]] = {}
+    for hand, group, canary in zip(hands, groups, canaries, strict=True):
+        known.setdefault((hand.key, group), []).append(canary)
+    return [number for number in range(count) if found[number] != sorted(known[hands[number].key, groups[number]])]
+
+
 @sized(50, 400)
 def test_interleaved_sessions_see_only_their_own(server: Server, count: int) -> None:
-    """Users, sessions of one user in groups of their own, and sessions of one user that share what they know."""
-    users = [server.key_for(f"canary-{uuid.uuid4().hex[:8]}") for _ in range(count // 5)]
-    hands = []
-    for number in range(count):
-        user, group = users[number % len(users)], number // len(users)
-        hand = Hand(server, user, {"Recollect-Group": f"g{min(group, 3)}"})
-        hand.open()
-        hands.append(hand)
-    assert len({hand.headers["Mcp-Session-Id"] for hand in hands}) == count
+    assert strays(server, count) == []
 
-    def canary(number: int) -> str:
-        return f"canary {number} {hands[number].headers['Mcp-Session-Id'][:8]}"
 
-    with ThreadPoolExecutor(16) as pool:
-        kept = list(pool.map(lambda number: hands[number].keep(canary(number)), range(count)))
-        found = list(pool.map(lambda number: hands[number].found(), range(count)))
-    shared: dict[tuple[str, str], list[str]] = {}
-    for number, hand in enumerate(hands):
-        assert kept[number]["session_id"] == hand.headers["Mcp-Session-Id"]
-        shared.setdefault((hand.key, hand.headers["Recollect-Group"]), []).append(canary(number))
-    for number, hand in enumerate(hands):
-        assert found[number] == sorted(shared[hand.key, hand.headers["Recollect-Group"]])
+def test_sessions_that_see_what_is_not_theirs_are_noticed(server: Server) -> None:
+    assert strays(server, 10, planted=True)
 
 
 def test_a_session_outlives_the_service(tmp_path: Path) -> None:
