@@ -33,6 +33,7 @@ from recollect.service.memories import Memories
 from recollect.service.tokens import new_secret
 from recollect.service.workings import Workings
 from recollect.surfaces.logs import configure, event, set_level
+from recollect.surfaces.mcp.http import McpDoor
 from recollect.surfaces.metrics import Metrics
 from recollect.surfaces.rest.app import make_app
 from recollect.surfaces.rest.connections import BoundedConnection
@@ -261,7 +262,7 @@ def _verifier(settings: Settings, clock: Clock) -> JwtVerifier | None:
 
 def _uvicorn(service: Service, settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
-        make_app(service),
+        make_app(service, [McpDoor(service.memories.workings.clock)]),
         http=BoundedConnection,
         ws="none",
         lifespan="off",

@@ -23,6 +23,7 @@ COMMANDS = sorted(
 EXPECTED = {
     *[
         "serve",
+        "mcp",
         "copy",
         "migrate",
         "put",

@@ -15,7 +15,7 @@ from tests.docs.pages import fenced
 
 from recollect.cli.program import app
 
-_PROGRAM = re.compile(r"(?:^|[\s=/])recollect (?=[a-z-])(.*)")
+_PROGRAM = re.compile(r"(?:^|[\s=/])recollect (?=[a-z]|-h|--[a-z])(.*)")
 
 
 def unknown_in(text: str) -> list[str]:

@@ -10,7 +10,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from recollect.service.guard import InForce
 from recollect.service.identity import Identity
 from recollect.service.policies import Policies
 from recollect.service.workings import Workings
+from recollect.surfaces.guests import Guest
 from recollect.surfaces.rest.app import make_app
 from recollect.surfaces.service import Service
 from recollect.testing.servers import Server
@@ -64,8 +65,8 @@ def run(home: str, bug: str) -> None:
 
 
 def _wrapped(wrap: Callable[[App], App]) -> Any:
-    def app(service: Service) -> App:
-        return wrap(make_app(service))
+    def app(service: Service, guests: Sequence[Guest]) -> App:
+        return wrap(make_app(service, guests))
 
     return patch.object(server, "make_app", app)
 

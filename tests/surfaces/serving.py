@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
@@ -17,6 +17,7 @@ from unittest.mock import patch
 from urllib.parse import urlsplit
 
 from recollect.server import Started, serve
+from recollect.surfaces.guests import Guest
 from recollect.surfaces.rest.app import make_app
 from recollect.surfaces.service import Service
 
@@ -143,8 +144,8 @@ def main() -> None:
     def announce(started: Started) -> None:
         print(json.dumps({"url": started.url, "admin_key": started.admin_key}), flush=True)
 
-    def app(service: Service) -> Any:
-        return Spoiled(make_app(service)) if "spoiled" in forms else make_app(service)
+    def app(service: Service, guests: Sequence[Guest]) -> Any:
+        return Spoiled(make_app(service, guests)) if "spoiled" in forms else make_app(service, guests)
 
     with ExitStack() as changes:
         changes.enter_context(patch("recollect.server.make_app", app))

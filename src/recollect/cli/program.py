@@ -23,6 +23,7 @@ from recollect.cli import (
     access,
     explaining,
     finding,
+    mcp,
     memories,
     moving,
     oversight,
@@ -179,6 +180,7 @@ _COMMANDS: dict[str, dict[str, Command]] = {
     "The log": {"log": timeline.log, "head": upkeep.head, "verify": upkeep.verify},
     "Service": {
         "serve": service.serve,
+        "mcp": mcp.mcp,
         "doctor": service.doctor,
         "migrate": moving.migrate,
         "version": service.show_version,

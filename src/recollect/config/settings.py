@@ -101,6 +101,14 @@ class Settings:
         "The port of the gRPC door, at the same address and with the same TLS; the next free one is taken when it is "
         "in use. 0: any free one. None: there is no gRPC door. It needs `recollect[grpc]`.",
     )
+    mcp_hosts: tuple[str, ...] = _setting(
+        (),
+        "The names, with or without a port, by which clients reach the MCP door at `/mcp`, beside loopback and `host`.",
+        live=True,
+    )
+    mcp_origins: tuple[str, ...] = _setting(
+        (), "The pages, like `https://chat.example.com`, that may speak to the MCP door from a browser.", live=True
+    )
     allow_plain_http: bool = _setting(
         False, "Listen beyond loopback without TLS, because something in front of the service does the encryption."
     )
@@ -251,6 +259,14 @@ class Settings:
     def _check_transport(self) -> None:
         if not isinstance(self.host, str) or not self.host or any(map(str.isspace, self.host)):
             raise InvalidSetting("host must be an address to listen on, like 127.0.0.1")
+        for name in ("mcp_hosts", "mcp_origins"):
+            given = getattr(self, name)
+            if not isinstance(given, tuple) or not all(isinstance(each, str) and each.strip() for each in given):
+                raise InvalidSetting(f"{name} must be a list of texts")
+        if any("/" in each or "*" in each for each in self.mcp_hosts):
+            raise InvalidSetting("mcp_hosts are names like memory.example.com, perhaps with a port, and nothing else")
+        if any("://" not in each or "*" in each for each in self.mcp_origins):
+            raise InvalidSetting("mcp_origins are origins like https://chat.example.com")
         if self.grpc_port is not None:
             self._check_whole("grpc_port", 0, 65_535)
         if (self.tls_certificate is None) != (self.tls_key is None):

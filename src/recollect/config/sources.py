@@ -22,7 +22,7 @@ from recollect.domain.text import shown
 
 FILE = "recollect.toml"
 PREFIX = "RECOLLECT_"
-NOT_SETTINGS = frozenset({"RECOLLECT_HOME", "RECOLLECT_URL", "RECOLLECT_TOKEN", "RECOLLECT_TENANT", "RECOLLECT_SOAK"})
+NOT_SETTINGS = frozenset(f"RECOLLECT_{name}" for name in ("HOME", "URL", "TOKEN", "TENANT", "GROUP", "SESSION", "SOAK"))
 """Variables that mean something else than a setting; so do those that begin with `RECOLLECT_TEST_`."""
 
 Origin = Literal["flag", "environment", "file", "default"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
+from collections.abc import Sequence
 from time import perf_counter
 
 from starlette.routing import Route as Path_
@@ -23,8 +24,10 @@ from recollect.domain.errors import (
     StoreUnavailable,
     Unauthenticated,
 )
+from recollect.surfaces.guests import Guest
 from recollect.surfaces.logs import event, level_of, request_id_of
 from recollect.surfaces.rest.exchange import Answer, Application, Exchange, Receive, Scope, Send, send_answer
+from recollect.surfaces.rest.hosting import guest_routes
 from recollect.surfaces.rest.routes import ROUTES, Route
 from recollect.surfaces.service import Service
 from recollect.wire.errors import envelope, status_of
@@ -33,10 +36,10 @@ log = logging.getLogger("recollect.http")
 _UNKNOWN = "unknown"
 
 
-def make_app(service: Service) -> Application:
-    """The application, to be served by any ASGI server."""
+def make_app(service: Service, guests: Sequence[Guest] = ()) -> Application:
+    """The application, to be served by any ASGI server, with other protocols behind the same chain."""
     paths: dict[str, dict[str, Route]] = defaultdict(dict)
-    for route in ROUTES:
+    for route in (*ROUTES, *(route for guest in guests for route in guest_routes(guest))):
         paths[route.path][route.method] = route
     doors = {path: _Door(service, path, methods) for path, methods in paths.items()}
     router = Router(
@@ -75,7 +78,7 @@ class _Door:
         ask = Exchange(scope, receive, request_id, service, headers)
         service.under_way += 1
         service.metrics.begin()
-        sent = _Watched(send)
+        ask.send = sent = _Watched(send)
         code: str | None = None
         status = 500
         with service.telemetry.span(scope["method"], self._path, headers, request_id) as span:

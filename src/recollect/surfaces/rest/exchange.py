@@ -31,7 +31,7 @@ Send = Callable[[Any], Awaitable[None]]
 Application = Callable[[Any, Receive, Send], Awaitable[None]]
 Shape = TypeVar("Shape")
 JSON = b"application/json"
-_ALWAYS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+ALWAYS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 
 class Pieces(Protocol):
@@ -53,6 +53,8 @@ class Answer:
     media: bytes = JSON
     headers: tuple[tuple[bytes, bytes], ...] = ()
     pieces: Pieces | None = None
+    sent: bool = False
+    """Whether the handler sent it itself, and only its status is to be known."""
 
 
 def answer(content: Any, status: int = 200, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Answer:
@@ -78,6 +80,8 @@ class Exchange:
     """Recognises the caller anew, for answers that last longer than a key may."""
     deadline: Deadline | None = None
     """Until when it is to be answered."""
+    send: Send | None = None
+    """For a handler that sends its answer itself."""
 
     @property
     def closing(self) -> asyncio.Event:
@@ -211,7 +215,9 @@ class Exchange:
 
 async def send_answer(send: Send, reply: Answer, request_id: str) -> None:
     """Send an answer, whole."""
-    headers = [(b"content-type", reply.media), (b"x-request-id", request_id.encode()), *_ALWAYS, *reply.headers]
+    if reply.sent:
+        return
+    headers = [(b"content-type", reply.media), (b"x-request-id", request_id.encode()), *ALWAYS, *reply.headers]
     if reply.pieces is not None:
         async with aclosing(reply.pieces) as pieces:
             await send({"type": "http.response.start", "status": reply.status, "headers": headers})
