@@ -19,7 +19,7 @@ def ran(example: str, *arguments: str) -> list[str]:
 
 
 def test_there_is_an_example_of_each_shape() -> None:
-    assert EXAMPLES == ["embedded.py", "langgraph_agent.py", "service.py", "three_processes.py"]
+    assert EXAMPLES == ["embedded.py", "langgraph_agent.py", "mcp_client.py", "service.py", "three_processes.py"]
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["kept in a directory", "kept nowhere"])
@@ -72,3 +72,8 @@ def test_the_langgraph_agent_remembers_across_threads(kept: bool, tmp_path: Path
     ]
     assert said[-1] == "kept: user/alice/facts"
     assert (tmp_path / "memories" / "recollect.db").exists() is kept
+
+
+def test_an_mcp_client_finds_in_one_session_what_it_stored_in_another(tmp_path: Path) -> None:
+    cat = "The user has a cat named Luna"
+    assert ran("mcp_client.py", str(tmp_path / "memories")) == [f"stored: {cat}", f"found:  {cat}"]
