@@ -100,7 +100,10 @@ CLI_METHODS = {
     "tool list": {"list_tools"},
 }
 """By which calls of the client a command asks a server."""
-CLI_ALONE = {"serve", "settings", "doctor", "version", "restore", "keys show", "policy init", "copy", "migrate"}
+CLI_ALONE = {
+    *("serve", "settings", "doctor", "version", "restore", "keys show", "policy init", "copy", "migrate"),
+    "mcp",  # it calls tools for as long as it runs, at the asynchronous client
+}
 """Commands about this machine, which ask no server for memories."""
 
 

@@ -16,9 +16,11 @@ from urllib.parse import quote
 from tests.mcp.clients import HANDSHAKE, MODERN, Called, Place, Speaker, official
 from tests.search.plain import SETTINGS
 from tests.toolbox.scenarios import Id, Person, Scenario, Step
+from typer.testing import CliRunner
 
 import recollect
 import recollect_client
+from recollect.cli.program import app
 from recollect.config import Settings
 from recollect.domain.callers import new_caller
 from recollect.testing.servers import Server
@@ -152,6 +154,20 @@ class SdkSync(Sdk):
     sync: ClassVar[bool] = True
 
 
+class Cli(Served):
+    """The command that programs type."""
+
+    async def call(self, tenant: str, step: Step, arguments: dict[str, Any]) -> Outcome:
+        who = ("--url", self.server.url, "--token", self.key(tenant, step.who))
+        when = ("--session", step.session, "--group", step.group)
+        words = ["ipc", f"tool.invoke.{step.tool}", json.dumps(arguments), *who, *when]
+        done = await asyncio.to_thread(CliRunner().invoke, app, words, prog_name="recollect")
+        if done.exit_code == 0:
+            return dict(json.loads(done.stdout))
+        assert (done.exit_code, done.stdout) == (1, "")
+        return {"error": json.loads(done.stderr)}
+
+
 class Mcp(Served):
     """MCP, by the protocol's own client; a connection for each credential, session and group."""
 
@@ -193,9 +209,9 @@ HOUSES: dict[str, Callable[[Server], House]] = {
     "rest": Rest,
     "sdk": Sdk,
     "sdk-sync": SdkSync,
+    "cli": Cli,
     "mcp-http": McpHttp,
     "mcp-stdio": McpStdio,
-    # A further door is a class like these, and a line here: the command line, for example.
 }
 
 

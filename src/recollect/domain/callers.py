@@ -15,9 +15,9 @@ from recollect.domain.text import flaw_in, shown
 MAX_NAME = 128
 MAX_ROLES = 32
 LOCAL = "local"
+"""What stands for the credential of the process itself."""
 FIRST_USER = "admin"
 """Whom the first key of a service is made for; who opens the data directory itself is the same person."""
-"""What stands for the credential of the process itself."""
 SYSTEM_TENANT = "recollect:system"
 """Where the service keeps what belongs to no tenant, such as API keys; no caller is ever of it."""
 

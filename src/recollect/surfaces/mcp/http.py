@@ -94,7 +94,7 @@ class McpDoor:
         return Agent(
             visit.memories,
             visit.header(_NAMED_SESSION) or session or sessions.of_day(visit.caller, self._day()),
-            visit.header(_GROUP) or GROUP,
+            GROUP if (group := visit.header(_GROUP)) is None else group,
             visit.settings.request_seconds,
         )
 
