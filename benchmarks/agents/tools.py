@@ -14,10 +14,7 @@ from benchmarks.searching.corpus import SHORT, question, text_of
 from benchmarks.searching.subjects import HASHING, LOCAL
 from benchmarks.workload import Counts, Sample, awaited
 from recollect import Memories
-from recollect.domain.callers import new_caller
 from recollect.domain.notes import BUDGETS
-from recollect.service.notes import Notes, new_session
-from recollect.service.toolbox import tool_named
 
 NOTES = 1_000
 _TYPES = ("fact", "preference", "instruction")
@@ -36,8 +33,7 @@ class Agent:
     async def call(self, asked: tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Call one tool."""
         name, arguments = asked
-        notes = Notes(self.memories.workings, new_caller("default", "ann"), new_session(self.session))
-        return await tool_named(name).call(notes, arguments)
+        return await self.memories.call_tool(name, arguments, session=self.session)
 
 
 def compare(counts: Counts, folder: Path, tell: Tell) -> Series:
