@@ -153,9 +153,9 @@ def table(found: Report) -> str:
 
 def _store_lines(found: Report) -> Iterator[str]:
     names = [name for name in (OURS, *PEERS) if any(at[1] == name for at in found.figures)]
-    yield f"{'LangGraph, p50 in µs':<38}" + "".join(f"{name:>34}" for name in names)
+    yield f"{'LangGraph, p50 in µs':<44}" + "".join(f"{name:>34}" for name in names)
     for row, title in found.titles.items():
-        yield f"  {title:<36}" + "".join(f"{_cell(found, row, name):>34}" for name in names)
+        yield f"  {title:<42}" + "".join(f"{_cell(found, row, name):>34}" for name in names)
 
 
 def _cell(found: Report, row: str, name: str) -> str:
