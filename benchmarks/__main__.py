@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: compare, grow, go over HTTP, weigh the policy, search, use a server; leave tables, JSON."""
+"""`python -m benchmarks`: compare, grow, go over HTTP, weigh the policy, search, use a server, serve agents."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 from time import monotonic
 
 from benchmarks import policy, running
+from benchmarks.agents import report as agents_report
+from benchmarks.agents import running as agents
 from benchmarks.chart import chart
 from benchmarks.engines import report as engines_report
 from benchmarks.engines import running as engines
@@ -56,6 +58,8 @@ def main(arguments: Sequence[str] | None = None, counts: Counts | None = None) -
             _search(chosen, machine, folder, asked.results, tell)
         if asked.only == "engines" or (asked.only is None and chosen.engines):
             _engines(chosen, machine, folder, asked.results, tell)
+        if asked.only == "agents" or (asked.only is None and chosen.agents):
+            _agents(chosen, machine, folder, asked.results, tell)
     tell(f"written to {asked.results}")
     return 0
 
@@ -95,10 +99,17 @@ def _engines(counts: Counts, machine: Mapping[str, object], folder: Path, result
         write(results / "engines.json", engines_report.as_json(found))
 
 
+def _agents(counts: Counts, machine: Mapping[str, object], folder: Path, results: Path, tell: running.Tell) -> None:
+    found = agents.measured(counts, machine, folder, tell)
+    print(agents_report.table(found))
+    write(results / "agents.json", agents_report.as_json(found))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small counts, and growth to 100,000 items")
-    parser.add_argument("--only", choices=("store", "http", "policy", "search", "engines"), help="one part of the run")
+    parts = ("store", "http", "policy", "search", "engines", "agents")
+    parser.add_argument("--only", choices=parts, help="one part of the run")
     parser.add_argument("--rounds", type=int, help="how often every subject has its turn")
     parser.add_argument("--growth", type=int, metavar="N", help="grow to N items (0: leave it out)")
     parser.add_argument("--engine-growth", type=int, metavar="N", help="grow a database to N items (0: leave it out)")

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Goal:
-    """A ratio that is to be reached, or not to be exceeded."""
+    """A ratio, or another figure in a unit of its own, that is to be reached or not to be exceeded."""
 
     row: str
     against: str
     bound: float
     at_most: bool = False
+    unit: str = "×"
 
     def met(self, ratio: float) -> bool:
         """True when this ratio satisfies the goal."""
@@ -21,7 +22,7 @@ class Goal:
 
     def text(self) -> str:
         """The goal in a few characters."""
-        return f"{'≤' if self.at_most else '≥'} {self.bound:g}×"
+        return f"{'≤' if self.at_most else '≥'} {self.bound:g}{self.unit}"
 
 
 PEER = "SqliteStore"

@@ -187,7 +187,7 @@ def goal_lines(reached: Sequence[Verdict]) -> Iterator[str]:
     for verdict in reached:
         yield (
             f"  {'met   ' if verdict.met else 'MISSED'} {verdict.goal.row:<18} against {verdict.goal.against:<23} "
-            f"{verdict.ratio:>6.2f}×   goal {verdict.goal.text()}"
+            f"{verdict.ratio:>6.2f}{verdict.goal.unit}   goal {verdict.goal.text()}"
         )
 
 

@@ -52,6 +52,8 @@ class Counts:
     """Whether database servers are measured."""
     engine_growth: int = 1_000_000
     """How many items a database grows to; 0 leaves that out."""
+    agents: bool = True
+    """Whether the doors for agents are measured."""
 
     @property
     def namespaces(self) -> int:

@@ -31,6 +31,7 @@ TINY = Counts(
     grown_reads=40,
     searched=0,
     engines=False,
+    agents=False,
 )
 
 

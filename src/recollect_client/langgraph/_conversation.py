@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from langgraph.store.base import GetOp, Item, ListNamespacesOp, Op, PutOp, Resul
 
 from recollect_client._conversations import Call, Conversation
 from recollect_client.langgraph._filters import check_filter, matches
-from recollect_client.langgraph._lifetimes import Newest, kept, prolonged, updated_at
+from recollect_client.langgraph._lifetimes import Newest, expires, kept, prolonged, updated_at
 from recollect_client.langgraph._namespaces import check_operation, patterns
 from recollect_client.langgraph._paths import index_fields
 
@@ -39,7 +39,7 @@ class Manner:
         """Carry out all operations. Reads see what was there before; of several writes to a key the last holds."""
         for op in ops:
             check_operation(op)
-            if isinstance(op, SearchOp):
+            if isinstance(op, SearchOp) and op.filter:
                 check_filter(op.filter)
         results: list[Result] = []
         puts: dict[tuple[tuple[str, ...], str], PutOp] = {}
@@ -55,8 +55,10 @@ class Manner:
                 case PutOp():
                     puts[self._place(op.namespace), str(op.key)] = op
                     results.append(None)
-        yield from self._prolong([item for address, item in read.items() if address not in puts])
-        yield from self._write(puts)
+        if read:
+            yield from self._prolong([item for address, item in read.items() if address not in puts])
+        if puts:
+            yield from self._write(puts)
         return results
 
     # -- reading
@@ -68,7 +70,7 @@ class Manner:
         item = yield Call("get", (place, key), {})
         if item is None:
             return None
-        if op.refresh_ttl:
+        if op.refresh_ttl and expires(item):
             read[place, key] = item
         return Item(
             namespace=self._stripped(item),
@@ -84,7 +86,7 @@ class Manner:
         query = (op.query or "").strip()
         found = yield from self._ranked(op, query) if query else self._listed(op)
         if op.refresh_ttl:
-            read.update({(tuple(item.namespace), item.key): item for item in found})
+            read.update({(tuple(item.namespace), item.key): item for item in found if expires(item)})
         return [
             SearchItem(
                 namespace=self._stripped(item),
@@ -105,8 +107,7 @@ class Manner:
         size = PAGE if op.filter else min(PAGE, wanted)
         while len(found) < wanted:
             page = yield Call("search", (self._place(op.namespace_prefix),), {"limit": size, "cursor": cursor})
-            for item in page.items:
-                found += self._wanted(newest.offered(item), op.filter)
+            found += self._wanted(newest.offered(page.items), op.filter)
             cursor = page.cursor
             if cursor is None:
                 found += self._wanted(newest.rest(), op.filter)
@@ -123,16 +124,17 @@ class Manner:
             size = min(PAGE, RANKED - at) if op.filter else min(PAGE, RANKED - at, skipped + op.limit - len(found))
             asked = {"query": query, "wait": wait, "limit": size, "offset": at}
             page = yield Call("search", (self._place(op.namespace_prefix),), asked)
-            for item in self._wanted(iter(page.items), op.filter):
+            for item in self._wanted(page.items, op.filter):
                 found.setdefault(item.id, item)
             if len(page.items) < size:
                 break
             at, wait = at + size, 0.0
         return list(found.values())[skipped : skipped + op.limit]
 
-    def _wanted(self, items: Iterator[Any], conditions: Mapping[str, Any] | None) -> Iterator[Any]:
+    def _wanted(self, items: Iterable[Any], conditions: Mapping[str, Any] | None) -> Iterator[Any]:
+        depth = len(self.root)
         for item in items:
-            if len(item.namespace) > len(self.root) and matches(item.value, conditions):
+            if len(item.namespace) > depth and (not conditions or matches(item.value, conditions)):
                 yield item
 
     def _namespaces(self, op: ListNamespacesOp) -> Conversation[list[tuple[str, ...]]]:
@@ -187,4 +189,4 @@ class Manner:
         return (*self.root, *namespace)
 
     def _stripped(self, item: Any) -> tuple[str, ...]:
-        return tuple(item.namespace)[len(self.root) :]
+        return tuple(item.namespace)[len(self.root) :] if self.root else tuple(item.namespace)

@@ -22,7 +22,14 @@ def matches(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
     compared with numbers and text with text; anything else is neither less nor greater. A member that is not there
     equals null, and meets no operator but `$eq` with null.
     """
-    return all(_meets(value.get(name, _ABSENT), condition) for name, condition in (wanted or {}).items())
+    for name, condition in (wanted or {}).items():
+        found = value.get(name, _ABSENT)
+        if type(condition) is str:  # which equals nothing but itself
+            if found != condition:
+                return False
+        elif not _meets(found, condition):
+            return False
+    return True
 
 
 def same(one: Any, other: Any) -> bool:

@@ -7,7 +7,7 @@ is read, with the same value, and keeps beside it what LangGraph is to see uncha
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -41,9 +41,14 @@ def prolonged(item: Any) -> dict[str, Any] | None:
     }
 
 
+def expires(item: Any) -> bool:
+    """True for an item that does not live for ever."""
+    return item.expires_at is not None
+
+
 def updated_at(item: Any) -> datetime:
     """When somebody last gave an item a value, reads that prolonged its life left out."""
-    told = _told(item).get("updated_at")
+    told = None if item.attributes is None else _told(item).get("updated_at")
     found: datetime = datetime.fromisoformat(told) if isinstance(told, str) else item.updated_at
     return found
 
@@ -63,15 +68,19 @@ class Newest:
     _held: list[tuple[float, int, Any]] = field(default_factory=list)
     _count: int = 0
 
-    def offered(self, item: Any) -> Iterator[Any]:
-        """Those whose turn it is, now that this one has come."""
-        written, updated = item.updated_at, updated_at(item)
-        yield from self._due(written.timestamp())
-        if updated < written:
-            self._count += 1
-            heapq.heappush(self._held, (-updated.timestamp(), self._count, item))
-        else:
-            yield item
+    def offered(self, items: Iterable[Any]) -> Iterator[Any]:
+        """Those whose turn it is, now that these have come."""
+        for item in items:
+            if item.attributes is None and not self._held:
+                yield item  # never prolonged, and nobody waits for it
+                continue
+            written, updated = item.updated_at, updated_at(item)
+            yield from self._due(written.timestamp())
+            if updated < written:
+                self._count += 1
+                heapq.heappush(self._held, (-updated.timestamp(), self._count, item))
+            else:
+                yield item
 
     def rest(self) -> Iterator[Any]:
         """Those that are still held back, when no more come."""

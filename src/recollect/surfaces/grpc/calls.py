@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from time import perf_counter
 from typing import Any, NoReturn
 from urllib.parse import unquote
@@ -226,8 +227,12 @@ def parsed(message: Any, sent: bytes) -> Any:
 
 def _parts(message: Any) -> list[Any]:
     """The messages of our own within a message."""
-    ours = [each for each in message.DESCRIPTOR.fields if each.message_type is not None and each.is_repeated]
-    return [part for each in ours for part in getattr(message, each.name)]
+    return [part for name in _names_of_parts(message.DESCRIPTOR) for part in getattr(message, name)]
+
+
+@cache
+def _names_of_parts(descriptor: Any) -> tuple[str, ...]:
+    return tuple(each.name for each in descriptor.fields if each.message_type is not None and each.is_repeated)
 
 
 def headers_of(metadata: Iterable[tuple[str, str | bytes]]) -> dict[bytes, bytes]:

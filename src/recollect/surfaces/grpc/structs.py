@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from google.protobuf.struct_pb2 import ListValue, Struct, Value
+from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from recollect.domain.errors import InvalidExpiry, InvalidInput, InvalidRequest, InvalidValue
@@ -15,6 +15,7 @@ from recollect.domain.values import decode_value, stored_value
 
 SAFE = (1 << 53) - 1
 """The largest whole number that no rounding to a double can be mistaken for."""
+_NUMBERS, _LISTS = (int, float), (list, tuple)
 
 
 def value_of(message: Any, name: str, error: type[InvalidInput] = InvalidValue) -> dict[str, Any] | None:
@@ -92,22 +93,22 @@ def _number(given: float, what: str, error: type[InvalidInput]) -> int | float:
 
 
 def _fill(target: Value, member: Any, what: str) -> None:
-    if member is None:
-        target.null_value = 0
+    if isinstance(member, str):
+        target.string_value = member
     elif isinstance(member, bool):
         target.bool_value = member
-    elif isinstance(member, str):
-        target.string_value = member
-    elif isinstance(member, int | float):
+    elif isinstance(member, _NUMBERS):
         if isinstance(member, int) and abs(member) > SAFE:
             raise InvalidRequest(
                 f"the {what} has a whole number beyond 2^53 - 1, which a Struct cannot hold: ask with json_values",
                 ask="json_values",
             )
         target.number_value = member
-    elif isinstance(member, Mapping):
-        fill(target.struct_value, member, what)
-    else:
-        target.list_value.CopyFrom(ListValue())
+    elif member is None:
+        target.null_value = 0
+    elif isinstance(member, _LISTS) or not isinstance(member, Mapping):
+        target.list_value.SetInParent()
         for each in member:
             _fill(target.list_value.values.add(), each, what)
+    else:
+        fill(target.struct_value, member, what)

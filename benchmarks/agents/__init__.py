@@ -1,0 +1,1 @@
+"""What agents come in by: LangGraph's store, the calls of gRPC, and the tools."""
