@@ -113,7 +113,7 @@ def test_a_signal_ends_it_cleanly_while_it_waits_for_input(how: signal.Signals, 
     with begun(tmp_path / "home") as process:
         process.send_signal(how)
         output, errors = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, output, errors) == (0, b"", b"")
+    assert (process.returncode, output, errors) == (0, b"", b""), errors.decode()
 
 
 def test_it_ends_when_its_client_is_killed(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ async def serve_stdio(server: Server[Any]) -> None:
     try:
         with _wire() as (source, sink):
             await _Line(server, source, sink).serve()
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, ExceptionGroup):  # a group, where a stream was cut off in the middle of a message
         if not told.is_set() or task is None:
             raise
         task.uncancel()
@@ -161,7 +161,11 @@ def _feed(source: int, lines: asyncio.Queue[bytes | None], loop: asyncio.Abstrac
     """Hand the lines of the input to the loop, one after the other, until it ends or the loop is gone."""
 
     def hand(line: bytes | None) -> None:
-        asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
+        putting = lines.put(line)
+        try:
+            asyncio.run_coroutine_threadsafe(putting, loop).result()
+        finally:
+            putting.close()  # the loop may be gone, and never have begun with it
 
     rest = b""
     with contextlib.suppress(RuntimeError, asyncio.CancelledError):
