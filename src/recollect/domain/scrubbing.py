@@ -14,21 +14,23 @@ from typing import NamedTuple
 REDACTED = "[REDACTED]"
 _UNSEEN = frozenset("\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u2800\u3164\uffa0\ufff9\ufffa\ufffb")
 """Characters of other classes that show nothing, or turn what follows them."""
+_ODD = re.compile(f"[{''.join(sorted(_UNSEEN))}\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+"""Those that show nothing although Unicode calls them printable, variation selectors among them."""
+_CLASSES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _KEPT = frozenset("\n\t")
 _BREAKS = re.compile("\r\n|[\r\n\v\f\x85\u2028\u2029]")
 
 
 def cleaned(text: str) -> str:
     """The text without control, formatting, tag and zero-width characters; line ends are `\\n`, tabs stay."""
+    if text.replace("\n", "").replace("\t", "").isprintable() and _ODD.search(text) is None:
+        return text  # as nearly all are
     joined = _BREAKS.sub("\n", text)
     return "".join(each for each in joined if each in _KEPT or not _is_unseen(each))
 
 
 def _is_unseen(character: str) -> bool:
-    kind = unicodedata.category(character)
-    if kind in {"Cc", "Cf", "Cs", "Co", "Cn"} or character in _UNSEEN:
-        return True
-    return 0xFE00 <= ord(character) <= 0xFE0F or 0xE0100 <= ord(character) <= 0xE01EF  # variation selectors
+    return unicodedata.category(character) in _CLASSES or _ODD.match(character) is not None
 
 
 def on_one_line(text: str) -> str:

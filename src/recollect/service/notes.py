@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from bisect import insort
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -50,7 +51,7 @@ _SESSION = re.compile(r"[!-~]{1,200}")
 _GROUP = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
 _FIELDS = '["content","tags[*]"]'
 _ATTEMPTS = 200
-_PAGE = 500
+_PAGE = 200
 _MOST_BRIEFED = 1_000
 _FOUND_SECONDS = 2.0
 _SPENT_SECONDS = 90 * 86_400
@@ -151,8 +152,7 @@ class Notes:
 
         within = namespace(view.prefix)
         if query is None:
-            rows = [row async for row in self._rows(within, view.filter) if wanted(row)]
-            found = [(row, 0.0) for row in sorted(rows, key=lambda row: row.created_at, reverse=True)[:limit]]
+            found = [(row, 0.0) for row in await self._newest(within, view.filter, wanted, limit)]
         else:
             if self._workings.indexing.inline:
                 with suppress(EmbedderTrouble):  # what is indexed already can be searched all the same
@@ -318,6 +318,17 @@ class Notes:
                 # Rivals that wait for different times get out of each other's way.
                 await self._store.pause(random.uniform(0, min(0.1, 0.001 * 2 ** min(attempt, 10))))  # noqa: S311 - no secret
         raise Contention("too many calls of this session at once: try again")
+
+    async def _newest(self, within: Namespace, asked: Filter, wanted: Callable[[Row], bool], limit: int) -> list[Row]:
+        """The wanted rows that were made last. What was written again later may be older, and is put in its place."""
+        found: list[Row] = []
+        async for row in self._rows(within, asked):
+            if len(found) == limit and row.written_at < found[-1].created_at:
+                break  # nothing that comes now was made later
+            if wanted(row):
+                insort(found, row, key=lambda each: -each.created_at)
+                del found[limit:]
+        return found
 
     async def _rows(self, within: Namespace, asked: Filter) -> AsyncIterator[Row]:
         cursor: str | None = None
