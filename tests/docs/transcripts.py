@@ -134,6 +134,7 @@ def run_transcripts(text: str, name: str, folder: Path) -> Outcome:
     server = Server(folder / ".recollect", embedder="local")
     needed = any("recollect" in each.command or f":{_DEFAULT_PORT}" in each.command for each in commands)
     (folder / ".venv").symlink_to(sys.prefix)
+    (folder / "examples").symlink_to(ROOT / "examples")
     kept = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
     path = f"{Path(sys.prefix) / 'bin'}:{kept['PATH']}"
     variables = {"COLUMNS": "100", "NO_COLOR": "1", "TZ": "UTC", "HOME": str(folder), "PATH": path}
