@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.docs.pages import WrongPage
+from tests.docs.pages import ROOT, WrongPage
 
 from recollect.testing.servers import Server
 
