@@ -6,12 +6,12 @@ import asyncio
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from recollect.backends.clocks import SteadyClock
 from recollect.backends.embedding import EmbeddingOptions, embedder_named, embedder_of
 from recollect.backends.keyring import CommandMasterKeys, Envelope, FileMasterKeys
 from recollect.backends.memory import MemoryKeyStore, MemoryStore
@@ -56,8 +56,9 @@ MASTER_KEY_FILE = "master.key"
 _QDRANT_FOLDER = "qdrant://"
 
 
-system_clock = SteadyClock()
-"""The present moment by this machine's clock."""
+def system_clock() -> Instant:
+    """The present moment by this machine's clock."""
+    return Instant(time.time_ns() // 1_000)
 
 
 def random_ids(at: Instant) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,23 +13,23 @@ from tests.serving.fleets import BOUNDLESS, Fleet
 from tests.serving.planted import planted
 
 SERVERS = 3
+JITTERS = "has a clock that jitters"
 
 
 @contextmanager
 def three(folder: Path) -> Iterator[Fleet]:
-    """Servers whose clocks cannot be trusted within a twentieth of a second."""
-    with (
-        fresh_database() as url,
-        planted("has a clock that jitters"),
-        Fleet(folder, SERVERS, store=url, **BOUNDLESS) as fleet,
-    ):
+    """Servers whose clocks cannot be trusted within a twentieth of a second; others that are started have good ones."""
+    with ExitStack() as stack:
+        url = stack.enter_context(fresh_database())
+        with planted(JITTERS):
+            fleet = stack.enter_context(Fleet(folder, SERVERS, store=url, **BOUNDLESS))
         yield fleet
 
 
 @pytest.fixture
 def fresh_fleet(tmp_path: Path) -> Iterator[Fleet]:
-    """Three with an empty log."""
-    with three(tmp_path) as fleet:
+    """Three with an empty log; those that are started again are no better."""
+    with planted(JITTERS), three(tmp_path) as fleet:
         yield fleet
 
 
