@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from recollect.backends.memory.alone import alone
 from recollect.backends.memory.indexing import IndexKeeping
 from recollect.backends.memory.shelf import Tenant
 from recollect.domain.address import Address, decode_namespace
@@ -45,31 +46,33 @@ class Copyable(IndexKeeping):
     async def stored(self, shelf: Shelf, after: Name = ()) -> AsyncGenerator[list[Stored], None]:
         """The records of a shelf, as they are."""
         self._check_open()
-        if found := _all(self._tenants, shelf, after):
+        with self._lock:
+            found = _all(self._tenants, shelf, after)
+        if found:
             yield found
 
+    @alone
     async def amount(self, shelf: Shelf) -> int:
         """How many records a shelf has."""
-        self._check_open()
         return len(_all(self._tenants, shelf, ()))
 
+    @alone
     async def take_over(
         self, shelf: Shelf, records: Sequence[Stored], gone: Sequence[Name] = (), *, mark: bytes | None = None
     ) -> None:
         """Keep records as they are, together with the mark."""
-        self._check_open()
         self._commits += 1
         _take_over(self._tenants, shelf, records, gone)
         self._unfinished = mark or self._unfinished
 
+    @alone
     async def mark(self) -> bytes | None:
         """The mark that the data is being copied; nobody else can open it."""
-        self._check_open()
         return self._unfinished
 
+    @alone
     async def set_mark(self, mark: bytes | None) -> None:
         """Mark the data as being copied, or as whole."""
-        self._check_open()
         self._unfinished = mark
 
 

@@ -6,6 +6,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 
+from recollect.backends.memory.alone import alone
 from recollect.backends.memory.entries import Index, Kept
 from recollect.backends.memory.shelf import Tenant
 from recollect.domain.address import Namespace, in_subtree
@@ -29,7 +30,7 @@ class IndexKeeping(Store):
 
     _clock: Clock
     _sealer: Sealer
-    _lock: threading.Lock
+    _lock: threading.RLock
     _commits: int
 
     @abstractmethod
@@ -44,9 +45,9 @@ class IndexKeeping(Store):
     def _opened(self, tenant: str, version: Version) -> Row:
         """A version as a row."""
 
+    @alone
     async def pending(self, tenant: str, *, limit: int = 100, ended: bool = False) -> Sequence[Pending]:
         """Versions the index does not reflect."""
-        self._check_open()
         stored, now = self._tenant(tenant), self._clock()
         waiting = [
             version
@@ -62,9 +63,9 @@ class IndexKeeping(Store):
         attempts = stored.index.waiting.get(version.id, (0,))[0]
         return Pending(self._opened(tenant, version), version.ended_at is None, version.pinned_sequence, attempts)
 
+    @alone
     async def mark_indexed(self, tenant: str, marks: Sequence[Mark]) -> int:
         """Mark versions that are still as they were read."""
-        self._check_open()
         self._commits += 1
         return sum(self._mark(self._tenant(tenant), mark) for mark in marks)
 
@@ -78,12 +79,11 @@ class IndexKeeping(Store):
         stored.index.waiting.pop(version.id, None)
         return True
 
+    @alone
     async def reflect(self, tenant: str, series: int, reflected: Sequence[Reflected]) -> int:
         """Keep entries with their marks."""
-        self._check_open()
-        with self._lock:
-            self._commits += 1
-            return sum(self._reflect(tenant, series, each) for each in reflected)
+        self._commits += 1
+        return sum(self._reflect(tenant, series, each) for each in reflected)
 
     def _reflect(self, tenant: str, series: int, reflected: Reflected) -> bool:
         stored, mark = self._tenant(tenant), reflected.mark
@@ -116,9 +116,9 @@ class IndexKeeping(Store):
         except KeyErased:
             return None
 
+    @alone
     async def put_off(self, tenant: str, marks: Sequence[Mark], until: Instant) -> None:
         """Let these wait, unless they changed."""
-        self._check_open()
         self._commits += 1
         stored = self._tenant(tenant)
         for mark in marks:
@@ -128,6 +128,7 @@ class IndexKeeping(Store):
             if (version.ended_at is None, version.pinned_sequence) == (mark.live, mark.pinned_sequence):
                 stored.index.put_off(version.id, until)
 
+    @alone
     async def entries(
         self,
         tenant: str,
@@ -139,7 +140,6 @@ class IndexKeeping(Store):
         limit: int = 1_000,
     ) -> EntryPage:
         """A page of the entries in a scope."""
-        self._check_open()
         index = self._tenant(tenant).index
         found = [
             kept
@@ -151,11 +151,11 @@ class IndexKeeping(Store):
         last = _place(found[limit - 1]) if len(found) > limit else None
         return EntryPage([entry for entry in opened if entry.content is not None], index.changes, last)
 
+    @alone
     async def entry_changes(
         self, tenant: str, plane: Plane, within: Namespace, series: int, since: int, *, limit: int = 1_000
     ) -> EntryPage:
         """What was kept or dropped in a scope since."""
-        self._check_open()
         index = self._tenant(tenant).index
         found = [kept for kept in self._kept(index, plane, within, series) if kept.change > since]
         found.sort(key=lambda kept: kept.change)
@@ -184,17 +184,17 @@ class IndexKeeping(Store):
             content,
         )
 
+    @alone
     async def entries_of(self, tenant: str, series: int, ids: Sequence[bytes]) -> Sequence[Entry]:
         """Entries by the ids of their versions."""
-        self._check_open()
         kept = self._tenant(tenant).index.kept
         found = [kept[each, series] for each in ids if (each, series) in kept]
         opened = [self._entry_of(tenant, series, each) for each in found if each.content is not None]
         return [entry for entry in opened if entry.content is not None]
 
+    @alone
     async def details(self, tenant: str, series: int, ids: Sequence[bytes]) -> dict[bytes, bytes]:
         """The details of entries."""
-        self._check_open()
         kept = self._tenant(tenant).index.kept
         found: dict[bytes, bytes] = {}
         for each in ids:
@@ -205,11 +205,11 @@ class IndexKeeping(Store):
                     found[each] = detail
         return found
 
+    @alone
     async def lacking(
         self, tenant: str, series: int, *, after: int = 0, limit: int = 100
     ) -> tuple[Sequence[Pending], int]:
         """Live versions without an entry in a series."""
-        self._check_open()
         stored = self._tenant(tenant)
         having = {kept.version.id for kept in stored.index.of(series) if kept.content is not None}
         found = [
@@ -224,9 +224,9 @@ class IndexKeeping(Store):
         last = found[:limit][-1].sequence if found else after
         return [self._pending(tenant, stored, version) for version in found[:limit]], last
 
+    @alone
     async def drop_series(self, tenant: str, series: int, *, limit: int = 1_000) -> Swept:
         """Remove entries of a series."""
-        self._check_open()
         self._commits += 1
         kept = self._tenant(tenant).index.kept
         places = [place for place in kept if place[1] == series][:limit]
@@ -234,15 +234,15 @@ class IndexKeeping(Store):
             del kept[place]
         return Swept(len(places), more=len(places) == limit)
 
+    @alone
     async def rows(self, tenant: str, ids: Sequence[bytes]) -> Sequence[Row]:
         """Versions by their ids."""
-        self._check_open()
         by_id = self._tenant(tenant).by_id
         return [self._opened(tenant, by_id[each]) for each in ids if each in by_id]
 
+    @alone
     async def index_figures(self, tenant: str, series: int) -> IndexFigures:
         """How much there is, and how much waits."""
-        self._check_open()
         stored = self._tenant(tenant)
         entries = sum(kept.content is not None for kept in stored.index.of(series))
         waiting = [each for each in stored.by_id.values() if each.index_state is IndexState.PENDING]

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from recollect.backends.memory.alone import alone
 from recollect.backends.memory.copying import Copyable
 from recollect.backends.memory.shelf import Tenant, beyond, is_due, sort_key
 from recollect.domain.address import ROOT, Address, Namespace, in_subtree, subject_of
@@ -76,42 +77,41 @@ class MemoryStore(Copyable):
         self._commits = 0
         self._closed = False
         self.direct = direct
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._signal = Signal(blocking=direct)
 
     # -- writing
 
+    @alone
     async def commit(self, commit: Commit) -> Receipt:
         """Decide the commit and carry the plan out."""
-        self._check_open()
         checked_commit(commit)
-        with self._lock:
-            tenant = self._tenants.setdefault(commit.tenant, Tenant())
-            now = self._clock()
-            if commit.idempotency is not None:
-                known = tenant.receipts.get(commit.idempotency.lookup)
-                if known is not None:
-                    if known[0] != commit.idempotency.fingerprint:
-                        raise IdempotencyMismatch("this idempotency key was used for a different request")
-                    return Receipt(known[1].outcomes, known[1].head, replayed=True)
-            for destruction in self._sealer.refresh():
-                self._empty_subject(erasure_of(destruction))
-            self._sealer.prepare((commit.tenant, subject_of(address.namespace)) for address in addresses_of(commit))
-            plan = plan_commit(
-                commit,
-                head=tenant.head,
-                newest=tenant.newest,
-                pinned=tenant.pinned,
-                changed_since=lambda plane, within, since: self._changed_since(tenant, plane, within, since),
-                now=now,
-                new_id=self._ids,
-                seal=self._sealer.seal,
-            )
-            self._carry_out(tenant, plan)
-            if commit.idempotency is not None:
-                tenant.receipts[commit.idempotency.lookup] = (commit.idempotency.fingerprint, plan.receipt, now)
-            self._signal.notify()
-            return plan.receipt
+        tenant = self._tenants.setdefault(commit.tenant, Tenant())
+        now = self._clock()
+        if commit.idempotency is not None:
+            known = tenant.receipts.get(commit.idempotency.lookup)
+            if known is not None:
+                if known[0] != commit.idempotency.fingerprint:
+                    raise IdempotencyMismatch("this idempotency key was used for a different request")
+                return Receipt(known[1].outcomes, known[1].head, replayed=True)
+        for destruction in self._sealer.refresh():
+            self._empty_subject(erasure_of(destruction))
+        self._sealer.prepare((commit.tenant, subject_of(address.namespace)) for address in addresses_of(commit))
+        plan = plan_commit(
+            commit,
+            head=tenant.head,
+            newest=tenant.newest,
+            pinned=tenant.pinned,
+            changed_since=lambda plane, within, since: self._changed_since(tenant, plane, within, since),
+            now=now,
+            new_id=self._ids,
+            seal=self._sealer.seal,
+        )
+        self._carry_out(tenant, plan)
+        if commit.idempotency is not None:
+            tenant.receipts[commit.idempotency.lookup] = (commit.idempotency.fingerprint, plan.receipt, now)
+        self._signal.notify()
+        return plan.receipt
 
     def _carry_out(self, tenant: Tenant, plan: Plan) -> None:
         for label in plan.labels:
@@ -148,9 +148,9 @@ class MemoryStore(Copyable):
 
     # -- reading
 
+    @alone
     async def get(self, tenant: str, address: Address, *, as_of: Instant | None = None) -> Row | None:
         """The live version, or the one that was live."""
-        self._check_open()
         versions = self._tenant(tenant).versions.get(address, [])
         now = self._clock()
         for version in reversed(versions):
@@ -172,15 +172,15 @@ class MemoryStore(Copyable):
         row = self._opened(tenant, version) if seen else None
         return None if row is None or row.value is None else row
 
+    @alone
     async def get_by_id(self, tenant: str, row_id: bytes) -> Row | None:
         """A version by its id."""
-        self._check_open()
         version = self._tenant(tenant).by_id.get(row_id)
         return None if version is None else self._opened(tenant, version)
 
+    @alone
     async def find(self, tenant: str, query: Find) -> Page:
         """Live rows in a scope, sorted and cut."""
-        self._check_open()
         now = self._clock()
         found = [
             row
@@ -201,18 +201,18 @@ class MemoryStore(Copyable):
             if address.plane is plane and in_subtree(within.encoded, address.namespace.encoded):
                 yield from versions
 
+    @alone
     async def history(
         self, tenant: str, address: Address, *, limit: int = 100, before: int | None = None
     ) -> Sequence[Row]:
         """Every kept version, newest first."""
-        self._check_open()
         kept = self._tenant(tenant).versions.get(address, [])
         older = [version for version in reversed(kept) if before is None or version.revision < before]
         return [self._opened(tenant, version) for version in older[:limit]]
 
+    @alone
     async def namespaces(self, tenant: str, query: NamespaceQuery) -> Sequence[tuple[str, ...]]:
         """Namespaces with a live row."""
-        self._check_open()
         now = self._clock()
         live = {
             version.address.namespace
@@ -230,15 +230,15 @@ class MemoryStore(Copyable):
         ordered = sorted(chosen, key=lambda namespace: namespace.encoded)
         return [namespace.segments for namespace in ordered[query.offset : query.offset + query.limit]]
 
+    @alone
     async def count(self, tenant: str, plane: Plane) -> int:
         """How many live rows a plane has."""
-        self._check_open()
         now, versions = self._clock(), self._within(self._tenant(tenant), plane, ROOT)
         return sum(each.ended_at is None and not is_expired(each.expires_at, now) for each in versions)
 
+    @alone
     async def tenants(self) -> Sequence[str]:
         """Who has ever written."""
-        self._check_open()
         return sorted(name for name, tenant in self._tenants.items() if tenant.head.sequence)
 
     def stamp(self) -> object:
@@ -248,14 +248,14 @@ class MemoryStore(Copyable):
 
     # -- the log
 
+    @alone
     async def head(self, tenant: str) -> Head:
         """Where the log ends."""
-        self._check_open()
         return self._tenant(tenant).head
 
+    @alone
     async def events(self, tenant: str, query: EventQuery) -> EventPage:
         """A page of the log."""
-        self._check_open()
         stored = self._tenant(tenant)
         head = stored.head
         check_reach(query.after, head)
@@ -286,11 +286,11 @@ class MemoryStore(Copyable):
                 await listener.wait(left)
         return True
 
+    @alone
     async def verify(
         self, tenant: str, *, expected: tuple[int, bytes] | None = None, progress: Progress | None = None
     ) -> Verification:
         """Check the whole log."""
-        self._check_open()
         stored = self._tenant(tenant)
         checker = LogChecker(stored.head, expected)
         at = {event.sequence: event for event in stored.log}
@@ -306,9 +306,9 @@ class MemoryStore(Copyable):
 
     # -- upkeep
 
+    @alone
     async def sweep(self, tenant: str, step: Pass, retention: Retention, *, limit: int = 100) -> Swept:
         """One batch of one pass."""
-        self._check_open()
         stored = self._tenant(tenant)
         now = self._clock()
         if step is Pass.EXPIRE:
@@ -374,9 +374,9 @@ class MemoryStore(Copyable):
             stored.head = Head(stored.head.sequence, stored.head.hash, last.sequence, last.hash)
         return Swept(done + cut, done == limit or cut == limit)
 
+    @alone
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         """Take or prolong a lease."""
-        self._check_open()
         self._commits += 1
         now = self._clock()
         held = self._leases.get(name)
@@ -388,12 +388,14 @@ class MemoryStore(Copyable):
         self._leases[name] = Lease(name, holder, fence, after_seconds(now, seconds))
         return self._leases[name]
 
+    @alone
     async def renew(self, lease: Lease, seconds: float) -> Lease:
         """Prolong a lease that is still held."""
         self._held(lease)
         self._leases[lease.name] = Lease(lease.name, lease.holder, lease.fence, after_seconds(self._clock(), seconds))
         return self._leases[lease.name]
 
+    @alone
     async def release(self, lease: Lease) -> None:
         """Give a lease back."""
         self._held(lease)
@@ -406,13 +408,12 @@ class MemoryStore(Copyable):
         if held is None or held.fence != lease.fence or held.expires_at <= self._clock():
             raise LeaseLost(f"the lease {lease.name!r} is no longer held by {lease.holder!r}")
 
+    @alone
     async def erase(self, erasure: Erasure) -> Erased:
         """Empty everything of a subject, once."""
-        self._check_open()
-        with self._lock:
-            erased = self._empty_subject(erasure)
-            self._signal.notify()
-            return erased
+        erased = self._empty_subject(erasure)
+        self._signal.notify()
+        return erased
 
     def _empty_subject(self, erasure: Erasure) -> Erased:
         stored = self._tenants.setdefault(erasure.tenant, Tenant())
