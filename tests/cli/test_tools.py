@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Run
+from tests.cli.typed import serving
 
 from recollect.domain.notes import SUGGESTIONS
 
@@ -208,8 +209,6 @@ def test_people_store_find_and_delete(run: Run) -> None:
 def test_the_directory_and_its_server_have_the_same_notes(
     run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tests.cli.typed import serving
-
     for name in ("RECOLLECT_TOKEN", "RECOLLECT_TENANT"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("RECOLLECT_HOME", str(home))

@@ -14,11 +14,22 @@ from tests.search.plain import SETTINGS
 import recollect
 from recollect import Memories
 from recollect.domain.callers import new_caller
-from recollect.domain.errors import BudgetSpent, ChainRefused, InvalidNote, NotFound, RecollectError, UnknownTool
+from recollect.domain.errors import (
+    BudgetSpent,
+    ChainRefused,
+    InvalidNote,
+    NotFound,
+    OutcomeUnknown,
+    RecollectError,
+    StoreBusy,
+    UnknownTool,
+)
 from recollect.domain.notes import BRIEF_CHARACTERS, BRIEF_ENTRIES, MAX_CHAIN, SUGGESTIONS
 from recollect.service.notes import Notes, new_session
 from recollect.service.toolbox import TOOLS, brief_as_markdown, tool_named
 from recollect.testing.doubles import ManualClock
+from recollect.wire.tool_errors import tool_error
+from recollect_client._requests import READING
 
 
 @dataclass
@@ -341,6 +352,15 @@ async def test_what_was_put_beside_notes_by_other_doors_is_shown_safely(agent: A
     await agent.memories.put(place, "mem-2", {"anything": "else"})
     assert await agent.found() == ["token [REDACTED]"]
     assert (await agent.call("memory_brief"))["entries"][0]["content"] == "token [REDACTED]"
+
+
+def test_the_client_repeats_only_calls_that_change_nothing() -> None:
+    assert {tool.name for tool in TOOLS.values() if tool.read_only} == READING
+
+
+def test_what_may_have_been_done_is_not_called_again() -> None:
+    assert tool_error(OutcomeUnknown("cut off"))["retriable"] is False
+    assert tool_error(StoreBusy("later"))["retriable"] is True
 
 
 def test_every_tool_says_what_it_takes_and_gives() -> None:

@@ -7,7 +7,6 @@ indexed and erased as all are. Which note replaced which is kept beside them, so
 from __future__ import annotations
 
 import math
-import random
 import re
 from bisect import insort
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -21,7 +20,7 @@ from recollect.domain.address import Address, Namespace, namespace
 from recollect.domain.attributes import encode_attributes
 from recollect.domain.callers import FIRST_USER, LOCAL, Action, Caller
 from recollect.domain.commits import Delete, Put
-from recollect.domain.errors import BudgetSpent, ChainRefused, Contention, EmbedderTrouble, InvalidNote, NotFound
+from recollect.domain.errors import BudgetSpent, ChainRefused, EmbedderTrouble, InvalidNote, NotFound
 from recollect.domain.filters import EVERYTHING, Filter
 from recollect.domain.instants import Instant, datetime_of
 from recollect.domain.notes import (
@@ -303,21 +302,15 @@ class Notes:
 
     async def _decided(self, work: Callable[[Ruling, UnitOfWork], Awaitable[Result]]) -> Result:
         """Decide and write in one transaction, one call of a session at a time."""
-        async with self._workings.turns.of(self._caller.tenant, self._budget):
-            return await self._attempts(work)
 
-    async def _attempts(self, work: Callable[[Ruling, UnitOfWork], Awaitable[Result]]) -> Result:
-        """Decide and write, again whenever something that rests on changed."""
-        for attempt in range(_ATTEMPTS):
+        async def decided(unit: UnitOfWork) -> Result:
             ruling = await self._workings.guard.begin(self._caller)
-            try:
-                async with self._store.begin(self._caller.tenant, self._caller.actor) as unit:
-                    unit.require(*ruling.conditions)
-                    return await work(ruling, unit)
-            except Contention:
-                # Rivals that wait for different times get out of each other's way.
-                await self._store.pause(random.uniform(0, min(0.1, 0.001 * 2 ** min(attempt, 10))))  # noqa: S311 - no secret
-        raise Contention("too many calls of this session at once: try again")
+            unit.require(*ruling.conditions)
+            return await work(ruling, unit)
+
+        tenant, actor = self._caller.tenant, self._caller.actor
+        async with self._workings.turns.of(tenant, self._budget):
+            return await self._store.transact(tenant, decided, actor=actor, attempts=_ATTEMPTS)
 
     async def _newest(self, within: Namespace, asked: Filter, wanted: Callable[[Row], bool], limit: int) -> list[Row]:
         """The wanted rows that were made last. What was written again later may be older, and is put in its place."""

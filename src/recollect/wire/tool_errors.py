@@ -96,7 +96,8 @@ def tool_error(problem: Problem) -> dict[str, Any]:
     said = (
         f"{problem.message}: {reason}" if isinstance(reason, str) and reason not in problem.message else problem.message
     )
-    told: dict[str, Any] = {"code": code.value, "message": said, "retriable": problem.retriable}
+    retriable = problem.retriable and problem.code != "outcome_unknown"  # a call has no key by which it is done once
+    told: dict[str, Any] = {"code": code.value, "message": said, "retriable": retriable}
     if code in _STAGES:
         told["stage"] = _STAGES[code]
     field, wait = problem.details.get("field"), problem.details.get("retry_after")

@@ -24,9 +24,9 @@ from recollect.domain.errors import (
     StoreUnavailable,
     Unauthenticated,
 )
-from recollect.surfaces.guests import Guest
+from recollect.surfaces.guests import Guest, Receive, Send
 from recollect.surfaces.logs import event, level_of, request_id_of
-from recollect.surfaces.rest.exchange import Answer, Application, Exchange, Receive, Scope, Send, send_answer
+from recollect.surfaces.rest.exchange import Answer, Application, Exchange, Scope, send_answer
 from recollect.surfaces.rest.hosting import guest_routes
 from recollect.surfaces.rest.routes import ROUTES, Route
 from recollect.surfaces.service import Service

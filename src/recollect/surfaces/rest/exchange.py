@@ -21,13 +21,12 @@ from recollect.domain.errors import (
 from recollect.service.memories import Memories
 from recollect.service.reading import MAX_WAIT_SECONDS
 from recollect.surfaces.deadlines import Deadline
+from recollect.surfaces.guests import Receive, Send
 from recollect.surfaces.service import Service
 from recollect.wire.answers import encode
 from recollect.wire.requests import Parameters, parse_body
 
 Scope = Mapping[str, Any]
-Receive = Callable[[], Awaitable[Any]]
-Send = Callable[[Any], Awaitable[None]]
 Application = Callable[[Any, Receive, Send], Awaitable[None]]
 Shape = TypeVar("Shape")
 JSON = b"application/json"
