@@ -1,0 +1,346 @@
+"""Machine: a turn of a governed conversation, recalled and recorded, as a function from state to state.
+
+Nothing is stored here. A service reads the state of a call's spaces, takes the step, and writes its changes together
+with its traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from recollect.domain.governance.conflicts import settle
+from recollect.domain.governance.events import (
+    Fact,
+    Weight,
+    attempts_profile,
+    attempts_semantic,
+    authority_of,
+    classified,
+    fact_in,
+    is_low_signal,
+    weighed,
+)
+from recollect.domain.governance.gate import Candidate, judged
+from recollect.domain.governance.ids import ANONYMOUS, Owners
+from recollect.domain.governance.items import Item
+from recollect.domain.governance.keys import dedup_key, fact_key
+from recollect.domain.governance.ledger import Change, Ledger, State
+from recollect.domain.governance.phases import DiffRequest, PhaseRequest, compared, seen_phases
+from recollect.domain.governance.policy import Contract, Settings, contract_of, recall_policy
+from recollect.domain.governance.reasons import Reason
+from recollect.domain.governance.recalling import Context, by_phase, placed, recalled
+from recollect.domain.governance.redaction import Redaction
+from recollect.domain.governance.retention import Forgotten, sift
+from recollect.domain.governance.spaces import (
+    PromotionRequest,
+    consulted,
+    diff_border,
+    hinted,
+    promotion,
+    read_border,
+    requested,
+    write_border,
+)
+from recollect.domain.governance.summaries import AUTHORITY_REASON, IMPORTANCE, IMPORTANCE_REASON, overflowing
+from recollect.domain.governance.telling import Teller
+from recollect.domain.governance.terms import Authority, BorderAction, EventType, Kind, Source, Space
+from recollect.domain.governance.traces import Trace
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """Who calls, under which settings, and what is asked besides."""
+
+    ai_profile: str
+    settings: Settings
+    session: str = ANONYMOUS
+    owners: Owners = Owners()
+    contract: Contract | None = None
+    """In place of the contract that follows from the settings."""
+    phase: PhaseRequest | None = None
+    diff: DiffRequest | None = None
+    salt: str = ""
+
+    @property
+    def terms(self) -> Contract:
+        """The contract that holds."""
+        return self.contract or contract_of(self.settings)
+
+    def teller(self) -> Teller:
+        """Who tells what happens in this call."""
+        contract = self.terms
+        return Teller(self.ai_profile, self.session, contract, Redaction(contract.privacy, self.salt))
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """What was said and done in one exchange."""
+
+    user: str
+    ai: str
+    tool_events: tuple[Any, ...] = ()
+
+
+class Recalled(msgspec.Struct, frozen=True):
+    """What a recall found, and what it changed: a phase may begin, and items may be forgotten."""
+
+    context: Context
+    state: State
+    traces: tuple[Trace, ...]
+    changes: tuple[Change, ...]
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """What of a turn was written, and all that followed."""
+
+    written: tuple[Item, ...]
+    state: State
+    traces: tuple[Trace, ...]
+    changes: tuple[Change, ...]
+
+
+def recall(state: State, call: Call, query: str) -> Recalled:
+    """What is known that answers the query, space by space in the order of reading."""
+    contract, teller = call.terms, call.teller()
+    ledger = Ledger(state, teller, call.owners)
+    ledger.enter(Space.SESSION, call.phase, writing=False)
+    context = Context()
+    recall_counts: dict[str, int] = {}
+    phase_counts: dict[str, dict[str, int]] = {}
+    for space in consulted(contract):
+        border = read_border(contract, space)
+        ledger.tell(teller.checked(BorderAction.READ, border, space))
+        found = Context()
+        if border.allowed:
+            _forget(ledger, call.settings, space, state.numbering.tick)
+            store = ledger.store(space)
+            phase_ids = seen_phases(store.phases, history=contract.phase.allow_cross_phase_recall)
+            found = recalled(store.items, query, phase_ids, call.settings)
+            found = placed(found, space, call.owners.of(space), contract)
+            if phase_ids:
+                phase_counts[space.value] = by_phase(found)
+        recall_counts[space.value] = len(found.items())
+        context = context.joined(found)
+    policy = recall_policy(call.settings, contract)
+    current = ledger.store(Space.SESSION).current
+    told = teller.recalled(query, context, policy, recall_counts, phase_counts, current)
+    return Recalled(context, ledger.state(), (told, *ledger.traces), tuple(ledger.changes))
+
+
+def record(state: State, call: Call, turn: Turn) -> Recorded:
+    """Write what a turn says, as far as the contract lets it, and settle what follows from it."""
+    teller = call.teller()
+    ledger = Ledger(state, teller, call.owners)
+    ledger.enter(Space.SESSION, call.phase, writing=True)
+    written = _turns(ledger, turn)
+    written += _summarised(ledger, call.settings.short_term)
+    written += _learnt(ledger, call.settings, turn, written)
+    moved = _promoted(ledger, call.settings, written)
+    for space in _swept(call.terms, moved):
+        _forget(ledger, call.settings, space, ledger.numbering.tick)
+    _compare(ledger, call.diff)
+    all_written = (*written, *moved)
+    return Recorded(all_written, ledger.state(), (teller.written(all_written), *ledger.traces), tuple(ledger.changes))
+
+
+def _turns(ledger: Ledger, turn: Turn) -> list[Item]:
+    """What the user said and what the AI answered, as far as they may be kept."""
+    said = ((Source.USER, turn.user, hinted(turn.user)), (Source.AI, turn.ai, None))
+    written = []
+    for source, text, request in said:
+        item = _made(ledger, Kind.SHORT_TERM, text, source, request)
+        kept = _admitted(ledger, item, text)
+        if kept is not None:
+            ledger.put(Space.SESSION, kept)
+            written.append(kept)
+    return written
+
+
+def _summarised(ledger: Ledger, window: int) -> list[Item]:
+    """The summary of what falls out of the window. What it is made of was let in, so it is not judged again."""
+    store = ledger.store(Space.SESSION)
+    overflow = overflowing(store.items, store.current.id, window) if store.current else None
+    if overflow is None:
+        return []
+    text = overflow.text
+    summary = ledger.make(
+        Space.SESSION,
+        Kind.SHORT_TERM,
+        text,
+        Source.SYSTEM,
+        Weight(IMPORTANCE, IMPORTANCE_REASON),
+        event_type=EventType.CONTEXT,
+        summary_of=overflow.summary_of,
+        dedup_key=dedup_key(EventType.CONTEXT, text),
+        authority=Authority.SYSTEM_IMPOSED,
+        authority_reason=AUTHORITY_REASON,
+    )
+    ledger.put(Space.SESSION, summary)
+    if overflow.prior is not None:
+        ledger.drop(Space.SESSION, overflow.prior, Reason.SUPERSEDED, summary.id)
+    _expire(ledger, Space.SESSION, [Forgotten(each, Reason.DECAY) for each in overflow.evicted])
+    return [summary]
+
+
+def _learnt(ledger: Ledger, settings: Settings, turn: Turn, turns: Iterable[Item]) -> list[Item]:
+    """What is to be remembered of a turn: the words, the fact in them, and what tools did."""
+    event_type, hint, fact = classified(turn.user), hinted(turn.user), fact_in(turn.user)
+    tried: list[Item | None] = []
+    if settings.semantic and attempts_semantic(event_type, turn.user, ledger.teller.contract.write_policy):
+        item = _made(ledger, Kind.SEMANTIC, turn.user, Source.USER, hint)
+        tried.append(_kept(ledger, settings, Space.SESSION, _admitted(ledger, item, turn.user)))
+    if settings.profile and fact is not None and attempts_profile(event_type, fact):
+        said = [each.id for each in turns if each.source == Source.USER]
+        item = _fact(ledger, fact, turn.user, event_type, hint, said)
+        tried.append(_kept(ledger, settings, Space.SESSION, _admitted(ledger, item, turn.user)))
+    if settings.semantic and turn.tool_events:
+        text = f"tool_events:{list(turn.tool_events)}"
+        item = _made(ledger, Kind.SEMANTIC, text, Source.TOOL, None)
+        tried.append(_kept(ledger, settings, Space.SESSION, _admitted(ledger, item, text)))
+    return [item for item in tried if item is not None]
+
+
+def _made(ledger: Ledger, kind: Kind, text: str, source: Source, request: PromotionRequest | None) -> Item:
+    """An item of the session, with all that is known of it."""
+    event_type = classified(text, source)
+    authority, reason = authority_of(source)
+    return ledger.make(
+        Space.SESSION,
+        kind,
+        text,
+        source,
+        weighed(event_type, text, source),
+        event_type=event_type,
+        dedup_key=dedup_key(event_type, text),
+        authority=authority,
+        authority_reason=reason,
+        **_asked(request),
+    )
+
+
+def _fact(
+    ledger: Ledger, fact: Fact, text: str, event_type: EventType, request: PromotionRequest | None, turns: list[str]
+) -> Item:
+    """The profile fact in a text; how much it matters is what the whole text says."""
+    authority, reason = authority_of(Source.USER)
+    return ledger.make(
+        Space.SESSION,
+        Kind.PROFILE,
+        fact.value,
+        Source.USER,
+        weighed(event_type, text, Source.USER),
+        event_type=event_type,
+        dedup_key=fact_key(fact.key),
+        key=fact.key,
+        source_turn_ids=tuple(turns),
+        authority=authority,
+        authority_reason=reason,
+        **_asked(request),
+    )
+
+
+def _asked(request: PromotionRequest | None) -> dict[str, Any]:
+    return {} if request is None else {"promotion_target": request.to_space, "promotion_reason": request.reason}
+
+
+def _admitted(ledger: Ledger, item: Item, said: str) -> Item | None:
+    """The item with what allowed it; None when the border or the gate refuses it, which is told."""
+    teller = ledger.teller
+    border = write_border(teller.contract, Space.SESSION)
+    ledger.tell(teller.checked(BorderAction.WRITE, border, Space.SESSION, Space.SESSION, item.id))
+    if not border.allowed:
+        return None
+    candidate = Candidate(
+        kind=item.kind, event_type=item.event_type, text=said, key=item.meta.key, low_signal=is_low_signal(said)
+    )
+    verdict = judged(candidate, teller.contract)
+    if not verdict.allowed:
+        ledger.tell(teller.denied(item, candidate, verdict))
+        return None
+    return item.with_meta(policy_tags=verdict.tags)
+
+
+def _kept(ledger: Ledger, settings: Settings, space: Space, item: Item | None) -> Item | None:
+    """Put an item among those that are there; None when it is not kept. A conflict is told, and its loser dropped."""
+    if item is None:
+        return None
+    order = ledger.teller.contract.authority_order
+    settled = settle(item, ledger.store(space).items, order, dedupe=settings.dedupe_enabled)
+    if settled.kept is not None:
+        ledger.put(space, settled.kept)
+    if settled.conflict is not None:
+        ledger.tell(ledger.teller.conflicted(settled.conflict))
+    if settled.replaced is not None and settled.kept is not None:
+        ledger.drop(space, settled.replaced, Reason.SUPERSEDED, settled.kept.id)
+    return settled.kept
+
+
+def _promoted(ledger: Ledger, settings: Settings, written: Iterable[Item]) -> list[Item]:
+    """The items that went to another space. Their text was judged when they were written, and is not judged again."""
+    teller, moved = ledger.teller, []
+    for item in written:
+        request = requested(item)
+        if request is None:
+            continue
+        passage = promotion(teller.contract, item, Space.SESSION, request.to_space)
+        ledger.tell(teller.checked(BorderAction.PROMOTE, passage, Space.SESSION, request.to_space, item.id))
+        if not passage.allowed:
+            ledger.tell(teller.kept_back(Space.SESSION, request.to_space, item, passage))
+            continue
+        ledger.enter(request.to_space, None, writing=True)
+        copy = _copied(ledger, item, request)
+        kept = _kept(ledger, settings, request.to_space, copy)
+        if kept is not None:
+            moved.append(kept)
+            ledger.tell(teller.promoted(Space.SESSION, item, kept, passage, request))
+            ledger.drop(Space.SESSION, item, Reason.PROMOTED, kept.id)
+    return moved
+
+
+def _copied(ledger: Ledger, item: Item, request: PromotionRequest) -> Item:
+    """The item as another space has it: with an id, a tick and a phase of that space."""
+    told = {name: getattr(item.meta, name) for name in item.meta.__struct_fields__}
+    for own in ("importance_reason", "space", "owner", "phase_id", "phase_name", "phase_started_at", "phase_reason"):
+        del told[own]
+    told |= {"promoted_from": item.id, "promotion_reason": request.reason, "expires_at": None}
+    weight = Weight(0, item.meta.importance_reason)
+    copy = ledger.make(request.to_space, item.kind, item.text, item.source, weight, **told)
+    return msgspec.structs.replace(copy, importance=item.importance)
+
+
+def _swept(contract: Contract, moved: Iterable[Item]) -> tuple[Space, ...]:
+    """The spaces whose retention is due: those that are read, and those that something was promoted to."""
+    others = {each.meta.space for each in moved if each.meta.space} - set(contract.spaces.read_order)
+    return (*consulted(contract), *sorted(others))
+
+
+def _forget(ledger: Ledger, settings: Settings, space: Space, now: int) -> None:
+    """Forget what is due in a space, of the kinds that the profile uses."""
+    for kind, used in ((Kind.SEMANTIC, settings.semantic), (Kind.PROFILE, settings.profile)):
+        if used:
+            items = [each for each in ledger.store(space).items if each.kind is kind]
+            sifted = sift(items, ledger.teller.contract, now)
+            for item in sifted.kept:
+                ledger.note(space, item)
+            _expire(ledger, space, sifted.forgotten)
+
+
+def _expire(ledger: Ledger, space: Space, forgotten: Iterable[Forgotten]) -> None:
+    """Tell what is forgotten, then let it go."""
+    gone = list(forgotten)
+    ledger.tell(*(ledger.teller.forgot(each) for each in gone))
+    for each in gone:
+        ledger.drop(space, each.item, Reason.EXPIRED)
+
+
+def _compare(ledger: Ledger, request: DiffRequest | None) -> None:
+    """Compare two phases, if somebody asked."""
+    if request is None:
+        return
+    teller = ledger.teller
+    border = diff_border(teller.contract, request.space)
+    ledger.tell(teller.checked(BorderAction.PHASE_DIFF, border, request.space))
+    if border.allowed:
+        diff = compared(ledger.store(request.space).snapshots, request.from_phase_id, request.to_phase_id)
+        ledger.tell(teller.differed(ledger.owners.of(request.space), request, diff))

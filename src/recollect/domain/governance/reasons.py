@@ -1,0 +1,106 @@
+"""Every "why" of governance, as one closed set: codes are public, added and never renamed."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why something was allowed, refused, kept, forgotten, replaced or moved."""
+
+    ALLOWED = "allowed"
+    """Nothing speaks against it."""
+
+    # Why an item was not written.
+    PRIVACY_DENY_SENSITIVE = "privacy_deny_sensitive"
+    """It holds or names something that opens a door."""
+    PRIVACY_DENY_PATTERN = "privacy_deny_pattern"
+    """It contains something that the policy forbids."""
+    PRIVACY_DENY_PROFILE_KEY = "privacy_deny_profile_key"
+    """Facts of this key are not on the list of those that may be kept."""
+    WRITE_POLICY_NONE = "write_policy_none"
+    """Nothing is written beyond the turns."""
+    WRITE_POLICY_MINIMAL = "write_policy_minimal"
+    """Only facts, preferences, decisions and corrections are written."""
+    WRITE_POLICY_CONTEXT = "write_policy_context"
+    """Context is not written to semantic memory."""
+    POLICY_DENY_EVENT_TYPE = "policy_deny_event_type"
+    """The event type is not allowed, or it is denied."""
+    POLICY_DENY_PROMOTION = "policy_deny_promotion"
+    """This kind of memory does not accept the event type."""
+    POLICY_LOW_SIGNAL = "policy_low_signal"
+    """It says nothing worth keeping."""
+    CONSENT_MISSING = "consent_missing"
+    """It is personal, and nobody agreed to its being kept."""
+    SOURCE_UNTRUSTED = "source_untrusted"
+    """Who said it is not trusted with this."""
+    EVIDENCE_MISSING = "evidence_missing"
+    """Nothing was given that it follows from."""
+    REJECTED_BEFORE = "rejected_before"
+    """A reviewer refused the same thing earlier."""
+
+    # Why the border of a space was closed.
+    SPACE_DISABLED = "space_disabled"
+    """The space is not among those that are read."""
+    WRITE_SPACE_DISALLOWED = "write_space_disallowed"
+    """The space is not among those that are written to."""
+
+    # Why an item was not promoted to another space.
+    PROMOTION_DISALLOWED = "promotion_disallowed"
+    """No rule leads from the one space to the other."""
+    PROMOTION_EVENT_TYPE = "promotion_event_type"
+    """The rule does not carry the event type."""
+    PROMOTION_AUTHORITY = "promotion_authority"
+    """The rule asks for a higher authority."""
+
+    # Why a phase was not started, or two were not compared.
+    PHASE_DISABLED = "phase_disabled"
+    PHASE_DIFF_DISABLED = "phase_diff_disabled"
+
+    # Why a phase began; callers may give words of their own instead.
+    AUTO = "auto"
+    """Something was written where there was no phase yet."""
+    MANUAL = "manual"
+    """A new token asked for it."""
+
+    # Why an item was forgotten.
+    TTL_EXPIRED = "ttl_expired"
+    """Its tick had come."""
+    DECAY = "decay"
+    """It grew too old, or fell out of the window."""
+
+    # Why an item is gone.
+    SUPERSEDED = "superseded"
+    """Another took its place."""
+    EXPIRED = "expired"
+    """It was forgotten."""
+    PROMOTED = "promoted"
+    """It lives on in another space."""
+
+    # What decided a conflict.
+    AUTHORITY = "authority"
+    CORRECTION = "correction"
+    RECENCY = "recency"
+    IMPORTANCE = "importance"
+
+    INTERACTION_RECORDED = "interaction_recorded"
+    """Why a turn was written."""
+
+    # What asked for a promotion.
+    HINT_REMEMBER_FOR_ME = "hint:remember_for_me"
+    HINT_REMEMBER_ABOUT_ME = "hint:remember_about_me"
+    HINT_SAVE_FOR_ME = "hint:save_for_me"
+    HINT_REMEMBER_FOR_PROJECT = "hint:remember_for_project"
+    HINT_PROJECT_MEMORY = "hint:project_memory"
+    HINT_REMEMBER_FOR_EVERYONE = "hint:remember_for_everyone"
+    HINT_REMEMBER_FOR_SYSTEM = "hint:remember_for_system"
+    HINT_SYSTEM_MEMORY = "hint:system_memory"
+    META_PROMOTION_TARGET = "meta:promotion_target"
+    """The item itself names the space."""
+
+
+RULES = (Reason.AUTHORITY, Reason.CORRECTION, Reason.RECENCY, Reason.IMPORTANCE)
+"""What decides a conflict, in the order in which it is asked."""
+PRIVACY = frozenset(
+    {Reason.PRIVACY_DENY_SENSITIVE, Reason.PRIVACY_DENY_PATTERN, Reason.PRIVACY_DENY_PROFILE_KEY},
+)
