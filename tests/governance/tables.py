@@ -24,7 +24,7 @@ from tests.governance.rows import (
 )
 from tests.governance.sayings import SAYINGS
 
-from recollect.domain.governance.axes import AXES, Axes, Tier, WriteClass, kind_of, tier_of
+from recollect.domain.governance.axes import AXES, Axes, kind_of, tier_of
 from recollect.domain.governance.conflicts import resolve
 from recollect.domain.governance.gate import Candidate, Standing, judged
 from recollect.domain.governance.ids import deterministic_hash, project_id, spelt
@@ -39,6 +39,8 @@ from recollect.domain.governance.terms import (
     ForgetPolicy,
     Kind,
     Space,
+    Tier,
+    WriteClass,
     WritePolicy,
 )
 

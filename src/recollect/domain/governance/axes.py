@@ -2,28 +2,9 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import NamedTuple
 
-from recollect.domain.governance.terms import EventType, Kind
-
-
-class WriteClass(StrEnum):
-    """What a proposal to remember something is, for those who review it."""
-
-    PREFERENCE = "preference"
-    EVIDENCE_LINK = "evidence_link"
-    DECISION_OUTCOME = "decision_outcome"
-    CORRECTION = "correction"
-
-
-class Tier(StrEnum):
-    """How firmly a record is kept. Only an approved proposal under strict policy raises one to durable."""
-
-    WORKING = "working"
-    EPISODIC = "episodic"
-    SEMANTIC = "semantic"
-    DURABLE = "durable"
+from recollect.domain.governance.terms import EventType, Kind, Tier, WriteClass
 
 
 class Axes(NamedTuple):

@@ -39,6 +39,26 @@ class Reason(StrEnum):
     REJECTED_BEFORE = "rejected_before"
     """A reviewer refused the same thing earlier."""
 
+    # Why a candidate was kept from the review queue, besides the above.
+    CLASS_NOT_ALLOWED = "class_not_allowed"
+    """Writes of its class are not allowed."""
+    PREDICATE_NOT_ALLOWED = "predicate_not_allowed"
+    """Its predicate is not on the allow-list of its class."""
+    CONFIDENCE_BELOW_FLOOR = "confidence_below_floor"
+    """It is less sure than what enters the queue."""
+    EVIDENCE_RECALLED = "evidence_recalled"
+    """All that shows where it comes from is memory itself."""
+
+    # Why a proposal did not become a record.
+    ALREADY_KNOWN = "already_known"
+    """A record says the same."""
+    EXISTING_PREFERRED = "existing_preferred"
+    """An explicit rule prefers the record that is there."""
+    NOT_APPROVED = "not_approved"
+    """Too few approvals count, and no rule lets it be promoted without them."""
+    CONSENT_LOST = "consent_lost"
+    """The consent that it had no longer covers it."""
+
     # Why the border of a space was closed.
     SPACE_DISABLED = "space_disabled"
     """The space is not among those that are read."""

@@ -108,3 +108,29 @@ class RecallReason(StrEnum):
     IMPORTANCE = "importance"
     ACTIVE_RULE = "active_rule"
     """It is recalled whatever the query says."""
+
+
+class WriteClass(StrEnum):
+    """What kind of write a candidate is."""
+
+    EVIDENCE_LINK = "evidence_link"
+    """Something that a source says."""
+    PREFERENCE = "preference"
+    """How somebody wants things to be."""
+    DECISION_OUTCOME = "decision_outcome"
+    """What was decided, or came of it."""
+    CORRECTION = "correction"
+    """What is right in place of what was remembered."""
+
+
+class Tier(StrEnum):
+    """Where a promoted record is kept, from the shortest to the longest; only an approved proposal gets to durable."""
+
+    WORKING = "working"
+    """For a turn or a session: minutes to hours."""
+    EPISODIC = "episodic"
+    """For an episode of a user or a workflow: hours to days."""
+    SEMANTIC = "semantic"
+    """Stable traits of an entity: until they are deprecated."""
+    DURABLE = "durable"
+    """Facts that are safe for business, under strict policy: months to years."""
