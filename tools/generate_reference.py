@@ -46,6 +46,11 @@ from recollect.ports import credentials, embedder, keys, policy, store, vectors
 from recollect.service import audit, identity, looking, policies, reading, transfer, tuning, views
 from recollect.service.administration import Administration
 from recollect.service.hands import Hands
+from recollect.service.pipeline.capturing import Capturing
+from recollect.service.pipeline.consenting import Consenting
+from recollect.service.pipeline.recording import Recording
+from recollect.service.pipeline.reviewing import Reviewing
+from recollect.service.pipeline.watching import Watching
 from recollect.surfaces import service as serving
 from recollect.surfaces.rest import connections
 from recollect.wire import requests
@@ -434,7 +439,7 @@ def public_methods() -> list[object]:
     """The methods of `Memories` that callers use, in the order of their definition."""
     return [
         method
-        for cls in (recollect.Memories, Hands, Administration)
+        for cls in (recollect.Memories, Hands, Capturing, Recording, Reviewing, Consenting, Watching, Administration)
         for name, method in vars(cls).items()
         if inspect.isfunction(method) and not name.startswith("_")
     ]

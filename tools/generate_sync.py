@@ -10,7 +10,16 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-SOURCES = (("memories", "Memories"), ("hands", "Hands"), ("administration", "Administration"))
+SOURCES = (
+    ("memories", "Memories"),
+    ("hands", "Hands"),
+    ("pipeline/capturing", "Capturing"),
+    ("pipeline/recording", "Recording"),
+    ("pipeline/reviewing", "Reviewing"),
+    ("pipeline/consenting", "Consenting"),
+    ("pipeline/watching", "Watching"),
+    ("administration", "Administration"),
+)
 TARGET = ROOT / "src/recollect/sync.py"
 
 HEADER = '''"""Memories for code without an event loop; generated from the use-cases by `make generate`.
@@ -29,6 +38,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from recollect.domain.callers import Caller
+from recollect.domain.governance.terms import Space
 from recollect.domain.notes import GROUP
 from recollect.domain.queries import Archived, Order
 from recollect.domain.ranking import Mode
@@ -37,6 +47,8 @@ from recollect.ports.policy import Explanation, Report
 from recollect.ports.store import Progress, Verification
 from recollect.service.audit import AuditPage
 from recollect.service.memories import Memories
+from recollect.service.pipeline.capturing import NOW
+from recollect.service.pipeline.reviewing import CLAIM_SECONDS
 from recollect.service.policies import PolicyInForce, Simulation
 from recollect.service.tokens import NewToken, Token
 from recollect.service.transfer import ExportPage, Imported

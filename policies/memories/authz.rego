@@ -7,8 +7,9 @@ default decision := {"allow": false, "reason": "access denied"}
 
 decision := {"allow": true, "reason": ""} if allow
 
-# Everybody has their own subtree
+# Everybody has their own subtree; what is proposed for it is decided by others
 allow if {
+	input.operation != "review"
 	input.namespace[0] == "user"
 	input.namespace[1] == input.context.user_id
 }
@@ -30,6 +31,12 @@ allow if {
 allow if {
 	input.namespace[0] == "system"
 	input.operation == "read"
+}
+
+# Reviewers decide about what is proposed, whoever it comes from
+allow if {
+	input.operation == "review"
+	"reviewer" in input.context.roles
 }
 
 # Administrators have everything in their tenant

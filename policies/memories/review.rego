@@ -34,7 +34,7 @@ holding := [rule |
 ]
 
 approving := [rule |
-	some rule in ["stated_by_user", "verified_by_tool"]
+	some rule in ["stated_by_user", "corrected_by_user", "verified_by_tool", "imposed", "noted_by_agent"]
 	approved[rule]
 ]
 
@@ -70,7 +70,25 @@ approved["stated_by_user"] := "the user said it of themself, and little can go w
 	input.proposal.risk == "low"
 }
 
+# A user may say something else than before: what is known then gives way, and that is told
+approved["corrected_by_user"] := "the user said something else of themself than before" if {
+	input.proposal.origin == "user_stated"
+	input.proposal.risk == "medium"
+	input.proposal.risk_reasons == ["corrects"]
+}
+
 approved["verified_by_tool"] := "a tool verified it, and little can go wrong" if {
 	input.proposal.origin == "tool_verified"
 	input.proposal.risk == "low"
+}
+
+approved["imposed"] := "an operator said so" if {
+	input.proposal.origin == "imposed"
+	input.proposal.risk != "high"
+}
+
+# What an agent notes with its own tools is its own: budgeted, and given back as a suggestion
+approved["noted_by_agent"] := "the agent noted it for itself" if {
+	input.proposal.origin == "noted"
+	input.proposal.risk != "high"
 }

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from recollect.domain.callers import Caller
+from recollect.domain.governance.terms import Space
 from recollect.domain.notes import GROUP
 from recollect.domain.queries import Archived, Order
 from recollect.domain.ranking import Mode
@@ -22,6 +23,8 @@ from recollect.ports.policy import Explanation, Report
 from recollect.ports.store import Progress, Verification
 from recollect.service.audit import AuditPage
 from recollect.service.memories import Memories
+from recollect.service.pipeline.capturing import NOW
+from recollect.service.pipeline.reviewing import CLAIM_SECONDS
 from recollect.service.policies import PolicyInForce, Simulation
 from recollect.service.tokens import NewToken, Token
 from recollect.service.transfer import ExportPage, Imported
@@ -270,6 +273,188 @@ class MemoriesSync:
         A session begins without it rather than not at all: what fails, or takes longer than 5 seconds, is empty too.
         """
         return drive(self._memories.brief(group=group))
+
+    def capture(
+        self, captures: Sequence[Mapping[str, Any]], *, remember: str = NOW, idempotency_key: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Append what was said and done, and remember what of it the rules let in.
+
+        Each has a `text` and may have a `kind` (`turn`, `tool_result`, `decision`, `effect`), a `speaker`, a `session`,
+        a `project`, a `tool`, `refs` and `via`. With `remember="later"` it is looked into in the background.
+        """
+        return drive(self._memories.capture(captures, remember=remember, idempotency_key=idempotency_key))
+
+    def get_capture(self, capture_id: str) -> dict[str, Any]:
+        """A capture, and what became of it."""
+        return drive(self._memories.get_capture(capture_id))
+
+    def list_captures(
+        self, *, session: str | None = None, limit: int = 50, cursor: str | None = None
+    ) -> dict[str, Any]:
+        """The captures of the caller, newest first."""
+        return drive(self._memories.list_captures(session=session, limit=limit, cursor=cursor))
+
+    def would_remember(self, capture: Mapping[str, Any]) -> dict[str, Any]:
+        """What would be remembered of something, and why not the rest; nothing is written."""
+        return drive(self._memories.would_remember(capture))
+
+    def propose(self, proposal: Mapping[str, Any]) -> dict[str, Any]:
+        """Propose a typed candidate, in the shape of a memory write proposal; the service makes every check anew."""
+        return drive(self._memories.propose(proposal))
+
+    def remember_pending(self) -> int:
+        """Look into everything that waits in the tenant, now; say how much that was."""
+        return drive(self._memories.remember_pending())
+
+    def get_record(self, record_id: str) -> dict[str, Any]:
+        """A record, with everything that is known of it; nothing at all once it may not be seen."""
+        return drive(self._memories.get_record(record_id))
+
+    def list_records(
+        self,
+        *,
+        space: str = Space.USER,
+        session: str | None = None,
+        project: str | None = None,
+        kind: str | None = None,
+        tier: str | None = None,
+        event_type: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> dict[str, Any]:
+        """The records of a space, newest first."""
+        return drive(
+            self._memories.list_records(
+                space=space,
+                session=session,
+                project=project,
+                kind=kind,
+                tier=tier,
+                event_type=event_type,
+                limit=limit,
+                cursor=cursor,
+            )
+        )
+
+    def correct_record(
+        self, record_id: str, *, value: Any = None, text: str | None = None, note: str | None = None
+    ) -> dict[str, Any]:
+        """Say what is right in place of what a record says; it goes the way that everything goes in."""
+        return drive(self._memories.correct_record(record_id, value=value, text=text, note=note))
+
+    def retract_record(self, record_id: str) -> dict[str, Any]:
+        """Take a record back: it is told that it is gone, and nothing of it is given to anybody."""
+        return drive(self._memories.retract_record(record_id))
+
+    def pin_record(self, record_id: str, *, pinned: bool = True) -> dict[str, Any]:
+        """Keep a record whatever its tier says, or no longer."""
+        return drive(self._memories.pin_record(record_id, pinned=pinned))
+
+    def promote_record(self, record_id: str, to_space: str, *, project: str | None = None) -> dict[str, Any]:
+        """Ask for a record to be known in another space; the rules say whether it may, and the policy who decides."""
+        return drive(self._memories.promote_record(record_id, to_space, project=project))
+
+    def start_phase(
+        self,
+        token: str,
+        *,
+        name: str | None = None,
+        reason: str | None = None,
+        space: str = Space.USER,
+        session: str | None = None,
+        project: str | None = None,
+    ) -> dict[str, Any]:
+        """Begin a new phase in a space; the token that began the last one begins none."""
+        return drive(
+            self._memories.start_phase(token, name=name, reason=reason, space=space, session=session, project=project)
+        )
+
+    def undo(
+        self,
+        *,
+        source: str | None = None,
+        principal: str | None = None,
+        after: datetime | None = None,
+        dry_run: bool = False,
+    ) -> dict[str, Any]:
+        """Remove every record that comes from a source, a principal or a time, and all that was derived from those.
+
+        A source is the id of a capture, a proposal, a record or a session, a tool, or anything that was named as
+        evidence. Reviewers undo in the whole tenant, others among their own.
+        """
+        return drive(self._memories.undo(source=source, principal=principal, after=after, dry_run=dry_run))
+
+    def list_proposals(self, *, status: str = "waiting", limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
+        """Proposals: for reviewers those of the whole tenant, oldest first; for others their own, newest first."""
+        return drive(self._memories.list_proposals(status=status, limit=limit, cursor=cursor))
+
+    def get_proposal(self, proposal_id: str) -> dict[str, Any]:
+        """A proposal, with what it rests on and what was decided."""
+        return drive(self._memories.get_proposal(proposal_id))
+
+    def review_load(self) -> dict[str, Any]:
+        """How much waits, how old it is, and of what sort it is."""
+        return drive(self._memories.review_load())
+
+    def claim_proposal(self, proposal_id: str, *, seconds: float = CLAIM_SECONDS) -> dict[str, Any]:
+        """Take a proposal, so that nobody else decides about it for a while; taking it again prolongs that."""
+        return drive(self._memories.claim_proposal(proposal_id, seconds=seconds))
+
+    def release_proposal(self, proposal_id: str) -> dict[str, Any]:
+        """Give a proposal back that was taken."""
+        return drive(self._memories.release_proposal(proposal_id))
+
+    def approve_proposal(
+        self, proposal_id: str, *, edit: Mapping[str, Any] | None = None, note: str | None = None
+    ) -> dict[str, Any]:
+        """Let a proposal become a record, perhaps in other words; for the durable tier it takes two people."""
+        return drive(self._memories.approve_proposal(proposal_id, edit=edit, note=note))
+
+    def reject_proposal(self, proposal_id: str, *, note: str | None = None) -> dict[str, Any]:
+        """Say no to a proposal; the same is not proposed again."""
+        return drive(self._memories.reject_proposal(proposal_id, note=note))
+
+    def review_many(
+        self, decision: str, proposal_ids: Sequence[str], *, note: str | None = None, dry_run: bool = False
+    ) -> dict[str, Any]:
+        """Decide about many proposals alike; with `dry_run`, say what that would do."""
+        return drive(self._memories.review_many(decision, proposal_ids, note=note, dry_run=dry_run))
+
+    def resolve_contradiction(self, event_id: str, winner: str, *, note: str | None = None) -> dict[str, Any]:
+        """Settle a contradiction: `candidate` takes the place of what is known, or `existing` stays."""
+        return drive(self._memories.resolve_contradiction(event_id, winner, note=note))
+
+    def capture_consent(self, consent: Mapping[str, Any]) -> dict[str, Any]:
+        """Add a consent. One that `supersedes` another stands in its place from then on; none is ever changed."""
+        return drive(self._memories.capture_consent(consent))
+
+    def revoke_consent(
+        self, consent_id: str, *, evidence_refs: Sequence[str] = (), auditor_id: str | None = None
+    ) -> dict[str, Any]:
+        """Take a consent back: from the moment this returns, nothing that rested on it is given to anybody."""
+        return drive(self._memories.revoke_consent(consent_id, evidence_refs=evidence_refs, auditor_id=auditor_id))
+
+    def list_consents(self, subject: str) -> dict[str, Any]:
+        """Every consent record of a subject, in the order in which they were added, and where each stands."""
+        return drive(self._memories.list_consents(subject))
+
+    def get_consent(self, consent_id: str) -> dict[str, Any]:
+        """A consent record, and where it stands."""
+        return drive(self._memories.get_consent(consent_id))
+
+    def list_contradictions(
+        self, *, status: str = "open", limit: int = 50, cursor: str | None = None
+    ) -> dict[str, Any]:
+        """Where what was said differs from what is known: open ones, or those that were resolved and how."""
+        return drive(self._memories.list_contradictions(status=status, limit=limit, cursor=cursor))
+
+    def list_signals(self, *, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
+        """What there is to learn from: corrections, rejections, edits, contradictions, consents taken back."""
+        return drive(self._memories.list_signals(limit=limit, cursor=cursor))
+
+    def list_traces(self, *, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
+        """What was decided about the caller's memories, newest first, each with its events in order."""
+        return drive(self._memories.list_traces(limit=limit, cursor=cursor))
 
     def erase(self, subject: str) -> ErasureReceipt:
         """Make everything of a subject (`user:<id>`) unreadable for good, in every version, copy and backup."""

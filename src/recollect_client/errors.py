@@ -136,6 +136,12 @@ class InvalidBundle(InvalidInput):
     code = "invalid_bundle"
 
 
+class InvalidCapture(InvalidInput):
+    """Say what was said or done, by whom, and nothing that the service decides itself; the message names the field."""
+
+    code = "invalid_capture"
+
+
 class InvalidNote(InvalidInput):
     """A tool was called with something that it does not take: see its arguments."""
 
@@ -238,6 +244,12 @@ class ChainRefused(Conflict):
     """An entry is superseded by one other, and few may follow each other: supersede the last of them, or none."""
 
     code = "chain_refused"
+
+
+class ReviewRefused(Conflict):
+    """Look at the proposal again: it was decided, somebody else is at it, or it is not yours to approve."""
+
+    code = "review_refused"
 
 
 class BudgetSpent(RecollectError):

@@ -146,10 +146,10 @@ def test_a_reason_that_is_not_in_the_set_is_caught(told: list[Trace]) -> None:
 ADDED = frozenset(
     {
         "already_known", "class_not_allowed", "confidence_below_floor", "consent_lost", "evidence_recalled",
-        "existing_preferred", "not_approved", "predicate_not_allowed",
+        "existing_preferred", "not_approved", "predicate_not_allowed", "retracted", "consent_revoked", "undone",
     }
 )  # fmt: skip
-"""The reasons of proposals, which no trace of a governed turn has."""
+"""The reasons of proposals and records, which no trace of a governed turn has."""
 
 
 def test_the_reasons_are_a_closed_set() -> None:

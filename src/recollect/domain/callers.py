@@ -29,6 +29,8 @@ class Role(StrEnum):
     """Everything in its own tenant."""
     AUDITOR = "auditor"
     """May check the log and read the metrics."""
+    REVIEWER = "reviewer"
+    """Decides about what is proposed to be remembered."""
     OPERATOR = "operator"
     """Runs the service: backups, encryption keys, and the API keys of every tenant."""
 
@@ -64,6 +66,7 @@ class Action(StrEnum):
     SHOW_INDEX = "show_index"
     TRIGGER_INDEX = "trigger_index"
     CHANGE_SETTINGS = "change_settings"
+    REVIEW = "review"
 
 
 ALL_SCOPES = frozenset(Scope)
@@ -87,6 +90,7 @@ _NEEDS: dict[Action, tuple[Scope, frozenset[str]]] = {
     Action.SHOW_INDEX: (Scope.READ, frozenset({Role.ADMIN, Role.AUDITOR, Role.OPERATOR})),
     Action.TRIGGER_INDEX: (Scope.ADMIN, frozenset({Role.ADMIN, Role.OPERATOR})),
     Action.CHANGE_SETTINGS: (Scope.ADMIN, frozenset({Role.OPERATOR})),
+    Action.REVIEW: (Scope.WRITE, frozenset({Role.ADMIN, Role.REVIEWER})),
 }
 
 

@@ -15,6 +15,7 @@
     │   ├── InvalidSetting
     │   ├── InvalidCaller
     │   ├── InvalidBundle
+    │   ├── InvalidCapture
     │   ├── InvalidNote
     │   │   └── UnknownTool
     │   └── InvalidRequest
@@ -31,7 +32,8 @@
     │   ├── Contention
     │   ├── IdempotencyMismatch
     │   ├── LeaseLost
-    │   └── ChainRefused
+    │   ├── ChainRefused
+    │   └── ReviewRefused
     ├── BudgetSpent                  a session did all that it may do
     ├── CursorExpired                the log no longer reaches back that far
     ├── KeyTrouble                   a value cannot be sealed or opened
@@ -176,6 +178,12 @@ class InvalidBundle(InvalidInput):
     code = "invalid_bundle"
 
 
+class InvalidCapture(InvalidInput):
+    """Say what was said or done, by whom, and nothing that the service decides itself; the message names the field."""
+
+    code = "invalid_capture"
+
+
 class InvalidNote(InvalidInput):
     """A tool was called with something that it does not take: see its arguments."""
 
@@ -278,6 +286,12 @@ class ChainRefused(Conflict):
     """An entry is superseded by one other, and few may follow each other: supersede the last of them, or none."""
 
     code = "chain_refused"
+
+
+class ReviewRefused(Conflict):
+    """Look at the proposal again: it was decided, somebody else is at it, or it is not yours to approve."""
+
+    code = "review_refused"
 
 
 class BudgetSpent(RecollectError):

@@ -17,7 +17,7 @@ from recollect.domain.commits import Condition
 from recollect.domain.errors import Forbidden, InvalidAttributes, InvalidInput, PolicyTrouble, RecollectError
 from recollect.domain.filters import Filter, parse_filter
 from recollect.domain.rows import Row
-from recollect.ports.policy import Decision, Narrowed, Policy
+from recollect.ports.policy import Decision, Narrowed, Policy, Review, Verdict
 from recollect.ports.store import Store
 
 log = logging.getLogger("recollect.policy")
@@ -129,6 +129,14 @@ class Ruling:
             reason = decision.reason if isinstance(decision, Decision) else ""
             raise Forbidden("access denied", reason=reason or "access denied")
 
+    async def allows(self, action: Action, namespace: Sequence[str], key: str) -> bool:
+        """Whether the caller may do this to this memory."""
+        try:
+            await self.allow(action, namespace, key)
+        except Forbidden:
+            return False
+        return True
+
     async def extract(
         self,
         namespace: Sequence[str],
@@ -154,6 +162,15 @@ class Ruling:
     ) -> Mapping[str, Any]:
         """The plain attributes of what is stored already, whoever gave some of them then."""
         return await extracted(self._policy, namespace, key, value, attributes, given)
+
+    async def review(self, proposal: Mapping[str, Any]) -> Review:
+        """What is to become of a proposed memory. Whatever is wrong with the policy, a person decides."""
+        try:
+            found = await self._policy.review(self._caller, proposal)
+        except Exception as problem:
+            log.error("policy.fault", exc_info=problem)
+            return Review(Verdict.REVIEW, "the policy could not be asked", "trouble")
+        return found if isinstance(found, Review) else Review(Verdict.REVIEW, "the policy gave no verdict", "trouble")
 
     async def view(self, prefix: Sequence[str], filter: Mapping[str, Any] | None) -> View | None:  # noqa: A002 - the word of the API
         """The part of a search that both the caller asks for and the policy opens; None when that is nothing."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from recollect.domain.errors import RecollectError
 from recollect.ports.clock import Clock, Ids
+from recollect.ports.extractor import Extractor as Finder
 from recollect.ports.keys import Keyring
 from recollect.ports.policy import Engine
 from recollect.ports.store import Store
@@ -16,6 +17,8 @@ from recollect.service.decisions import Decisions
 from recollect.service.extraction import Extractor
 from recollect.service.guard import Guard
 from recollect.service.indexing import Indexing
+from recollect.service.pipeline.engine import Remembering
+from recollect.service.pipeline.plain import RulesOnly
 from recollect.service.policies import Policies
 from recollect.service.rules import Rules
 from recollect.service.searching import Searching
@@ -45,7 +48,8 @@ class Workings:
     tuning: Tuning
     indexing: Indexing
     searching: Searching
-    turns: Turns = field(default_factory=Turns)
+    turns: Turns
+    remembering: Remembering
 
     @staticmethod
     def over(
@@ -61,6 +65,7 @@ class Workings:
         search_bytes: int = 512 << 20,
         vectors: VectorStore | None = None,
         exact: int = 0,
+        finder: Finder | None = None,
     ) -> Workings:
         """The workings over a store, its keys, an engine for policies and what makes vectors."""
         indexing = Indexing(store, keyring, embedders or Embedders(None, lambda _: None), clock, rules, language)
@@ -72,6 +77,8 @@ class Workings:
         guard = Guard(policies, decisions)
         tokens, transfer = Tokens(store, guard, clock), Transfer(store, guard)
         extractor, tuning = Extractor(store, policies, engine, clock), Tuning(store, audit, rules)
+        turns = Turns()
+        remembering = Remembering(store, keyring, guard, clock, ids, turns, finder or RulesOnly(), stir=indexing.stir)
         return Workings(
             store,
             keyring,
@@ -88,6 +95,8 @@ class Workings:
             tuning,
             indexing,
             searching,
+            turns,
+            remembering,
         )
 
     async def close(self) -> None:

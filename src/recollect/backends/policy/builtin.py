@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recollect.domain.bundles import Bundle, Package
-from recollect.domain.callers import Action, Caller
+from recollect.domain.callers import Action, Caller, Role
 from recollect.domain.errors import PolicyTrouble
 from recollect.ports.policy import Decision, Engine, Narrowed, Policy, Problem, Report, Review, Verdict
 
@@ -28,6 +28,8 @@ class BuiltinPolicy(Policy):
         self, caller: Caller, action: Action, namespace: Sequence[str], key: str, value: Mapping[str, Any] | None = None
     ) -> Decision:
         """Own subtree, or admin; whatever the action."""
+        if action is Action.REVIEW:
+            return _ALLOWED if caller.is_admin or Role.REVIEWER in caller.roles else _DENIED
         own = len(namespace) > 1 and namespace[0] == OWN_ROOT and namespace[1] == caller.user_id
         return _ALLOWED if own or caller.is_admin else _DENIED
 

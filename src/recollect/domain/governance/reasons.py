@@ -96,6 +96,12 @@ class Reason(StrEnum):
     """It was forgotten."""
     PROMOTED = "promoted"
     """It lives on in another space."""
+    RETRACTED = "retracted"
+    """Somebody took it back."""
+    CONSENT_REVOKED = "consent_revoked"
+    """The consent that it rested on was taken back."""
+    UNDONE = "undone"
+    """What it came from was undone."""
 
     # What decided a conflict.
     AUTHORITY = "authority"

@@ -44,7 +44,7 @@ from recollect.domain.governance.traces import (
 
 _Rule = Literal["authority", "correction", "recency", "importance"]
 _Forgot = Literal["ttl_expired", "decay"]
-_Gone = Literal["superseded", "expired", "promoted"]
+_Gone = Literal["superseded", "expired", "promoted", "retracted", "consent_revoked", "consent_lost", "undone"]
 
 
 class Teller(msgspec.Struct, frozen=True):

@@ -185,7 +185,7 @@ class DeletedTrace(Trace, frozen=True, kw_only=True, tag="memory_deleted"):
     owner: str
     phase_id: str
     memory_id: str
-    reason: Literal["superseded", "expired", "promoted"]
+    reason: Literal["superseded", "expired", "promoted", "retracted", "consent_revoked", "consent_lost", "undone"]
     policy_snapshot: dict[str, Any]
     replaced_by: str | UnsetType = UNSET
 

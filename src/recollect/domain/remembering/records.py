@@ -1,0 +1,180 @@
+"""Records: promoted memories with everything that is known of them, as they are stored and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from recollect.domain.governance.axes import AXES
+from recollect.domain.governance.ids import other_spelling
+from recollect.domain.governance.items import Item, Meta
+from recollect.domain.governance.terms import (
+    Authority,
+    EventType,
+    Kind,
+    Source,
+    Space,
+    Tier,
+    WriteClass,
+)
+from recollect.domain.instants import Instant
+from recollect.domain.promotion import shapes
+from recollect.domain.promotion.consent_checks import Need, Rested
+from recollect.domain.promotion.contradictions import Known
+from recollect.domain.promotion.standing import Classification, Standing, Trust
+
+MOST_LINEAGE = 256
+"""So many sources of a record can be asked for; what has more is undone by asking for those that come first."""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory: what it says, of what, who said it, who let it in, what it rests on, and how long it is kept."""
+
+    id: str
+    space: Space
+    owner: str
+    kind: Kind
+    event_type: EventType
+    write_class: WriteClass
+    tier: Tier
+    entity: str
+    predicate: str
+    value: Any
+    text: str
+    dedup_key: str
+    source: Source
+    authority: Authority
+    authority_reason: str
+    trust: Trust
+    classification: Classification
+    confidence: float
+    importance: int | float
+    importance_reason: tuple[str, ...]
+    tick: int
+    promoted_at: Instant
+    evidence_refs: tuple[str, ...]
+    proposal_id: str
+    principal: str
+    captures: tuple[str, ...] = ()
+    approved_by: tuple[str, ...] = ()
+    """The people who approved it; empty when a rule did."""
+    rule: str | None = None
+    """The rule that approved it, when no person did."""
+    consent_id: str | None = None
+    purpose: str | None = None
+    subject: str | None = None
+    """Whose consent it needs; None when it needs none."""
+    supersedes: tuple[str, ...] = ()
+    derived_from: tuple[str, ...] = ()
+    lineage: tuple[str, ...] = ()
+    """Everything that it comes from, directly or not."""
+    key: str | None = None
+    session: str | None = None
+    ends_at: Instant | None = None
+    pinned: bool = False
+    policy_tags: tuple[str, ...] = ()
+    phase: dict[str, Any] = {}
+    promoted_from: str | None = None
+    promotion_reason: str | None = None
+
+    @property
+    def behavioral(self) -> bool:
+        """Whether it may steer what an agent does."""
+        return AXES[self.event_type].behavioral
+
+    @property
+    def standing(self) -> Standing:
+        """How far it can be relied on, and who may see it."""
+        return Standing(self.trust, self.classification)
+
+    def rested(self, tenant: str) -> Rested | None:
+        """What it rests on, for the look whether its consent still covers it; None when it needs none."""
+        if self.consent_id is None or self.subject is None:
+            return None
+        need = Need(tenant, self.subject, self.predicate, self.classification, self.purpose)
+        return Rested(self.id, self.consent_id, need)
+
+    def known(self) -> Known:
+        """The record as far as contradictions go."""
+        return Known(self.id, self.entity, self.predicate, self.value, self.write_class, self.trust, self.promoted_at)
+
+    def item(self) -> Item:
+        """The record as governance knows it."""
+        return Item(
+            id=self.id,
+            kind=self.kind,
+            text=self.text,
+            source=self.source,
+            created_at=self.tick,
+            importance=self.importance,
+            meta=Meta(
+                event_type=self.event_type,
+                importance_reason=self.importance_reason,
+                space=self.space,
+                owner=self.owner,
+                dedup_key=self.dedup_key,
+                key=self.key,
+                authority=self.authority,
+                authority_reason=self.authority_reason,
+                promoted_from=self.promoted_from,
+                promotion_reason=self.promotion_reason,
+                policy_tags=self.policy_tags,
+                **self.phase,
+            ),
+        )
+
+    def labels(self) -> dict[str, Any]:
+        """What is kept plain, to be filtered by: ids and words of closed sets, nothing of what it says."""
+        told: dict[str, Any] = {
+            "behavioral": self.behavioral,
+            "event_type": self.event_type.value,
+            "kind": self.kind.value,
+            "lineage": list(self.lineage[:MOST_LINEAGE]),
+            "pinned": self.pinned,
+            "tier": self.tier.value,
+        }
+        return told if self.consent_id is None else told | {"consent": self.consent_id}
+
+
+def read_record(raw: bytes) -> Record:
+    """The record that was stored."""
+    return msgspec.json.decode(raw, type=Record)
+
+
+def shown_record(record: Record, tenant: str) -> dict[str, Any]:
+    """The record as callers see it."""
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(record))
+    return plain | {
+        "also_known_as": other_spelling(tenant, record.id),
+        "behavioral": record.behavioral,
+        "trust": record.trust.name.lower(),
+        "classification": record.classification.name,
+        "promoted_at": shapes.written(record.promoted_at),
+        "ends_at": shapes.written(record.ends_at),
+    }
+
+
+def place_in(record_id: str) -> tuple[Space, str, str] | None:
+    """The space, the owner and the key that an id names; None when it is none."""
+    space, _, rest = record_id.partition(":")
+    owner, _, key = rest.partition(":")
+    kind, _, number = key.partition(":")
+    if (
+        space not in tuple(Space)
+        or not owner
+        or kind not in tuple(Kind)
+        or not number.isascii()
+        or not number.isdigit()
+    ):
+        return None
+    return Space(space), owner, key
+
+
+def lineage_of(*parts: str | None, parents: Mapping[str, tuple[str, ...]] | None = None) -> tuple[str, ...]:
+    """Everything that something comes from: what is named, and what that came from."""
+    named = [part for part in parts if part]
+    for parent, theirs in (parents or {}).items():
+        named += [parent, *theirs]
+    return tuple(dict.fromkeys(named))

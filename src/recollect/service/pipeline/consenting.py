@@ -1,0 +1,202 @@
+"""Consenting: what subjects agreed to, as records that are only ever added; what rests on one goes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from recollect.domain.address import ROOT, Address, namespace
+from recollect.domain.callers import Action
+from recollect.domain.errors import InvalidRequest, InvalidValue, NotFound
+from recollect.domain.filters import parse_filter
+from recollect.domain.governance.reasons import Reason
+from recollect.domain.instants import Instant
+from recollect.domain.promotion import consents, shapes
+from recollect.domain.promotion.codes import ConsentState
+from recollect.domain.promotion.consent_checks import still_covered
+from recollect.domain.promotion.consents import Consent, Ledger, consent_of, revocation, state_of
+from recollect.domain.promotion.signals import on_revocation
+from recollect.domain.queries import Find, Order
+from recollect.domain.reasons import Plane
+from recollect.domain.remembering.records import Record, read_record
+from recollect.domain.values import stored_value
+from recollect.service.pipeline.person import Person
+from recollect.service.pipeline.places import Places, consents_of, places_at
+from recollect.service.pipeline.promoting import Promoting
+
+_POINTERS = namespace(("consents",))
+_AT_ONCE = 100
+"""So many records are ended in one transaction."""
+
+
+class Consenting(Person):
+    """Consents, in the name of one caller."""
+
+    async def capture_consent(self, consent: Mapping[str, Any]) -> dict[str, Any]:
+        """Add a consent. One that `supersedes` another stands in its place from then on; none is ever changed."""
+        self._check_own_name()
+        now = self._workings.clock()
+        given = dict(consent) if isinstance(consent, Mapping) else consent
+        if isinstance(given, dict):
+            given = {
+                "consent_id": self._new_consent_id(now),
+                "tenant_id": self._tenant,
+                "captured_at": shapes.written(now),
+                "valid_until": None,
+                "revoked_at": None,
+                "auditor_id": None,
+            } | given
+        record = consent_of(given)
+        if record.tenant_id != self._tenant:
+            raise InvalidValue("the consent cannot be added: other_tenant", reason="other_tenant")
+        if record.revoked_at is not None:
+            raise InvalidRequest("a consent is added first, and revoked by a call of its own", field="revoked_at")
+        await self._add(record)
+        ended = await self._let_go(record.subject_ceid, Reason.CONSENT_LOST)
+        return consents.as_json(record) | {"state": await self._state(record), "impacted": ended}
+
+    async def revoke_consent(
+        self, consent_id: str, *, evidence_refs: Sequence[str] = (), auditor_id: str | None = None
+    ) -> dict[str, Any]:
+        """Take a consent back: from the moment this returns, nothing that rested on it is given to anybody."""
+        self._check_own_name()
+        subject = await self._subject_of(consent_id)
+        refs = shapes.texts(tuple(evidence_refs) or (f"revoked_by:{self._reviewer}",), "evidence_refs", least=1)
+        place = consents_of(subject)
+
+        async def work(under_way: Promoting) -> Consent:
+            await under_way.ruling.allow(Action.WRITE, place.segments, consent_id)
+            ledger = await under_way.ledger(subject)
+            consent = ledger.get(consent_id)
+            if consent is None:
+                raise NotFound("consent not found")
+            head = ledger.current(consent, under_way.now)
+            if head.revoked_at is not None:
+                raise InvalidRequest("the consent has been revoked", reason="revoked_is_final")
+            said = revocation(head, self._new_consent_id(under_way.now), under_way.now, refs, auditor_id)
+            self._put(under_way, said)
+            return said
+
+        said = await self._workings.remembering.within(self._caller, Places(self._owner), work, consent_id)
+        ended = await self._let_go(subject, Reason.CONSENT_REVOKED)
+
+        async def tell(under_way: Promoting) -> dict[str, Any]:
+            event, signal = on_revocation(said, ended, under_way.now)
+            under_way.draft.put(under_way.places.signal(under_way.new_id("sig")), event.as_json(), new=True)
+            if signal is not None:
+                under_way.signal(signal)
+            return event.as_json()
+
+        told = await self._workings.remembering.within(self._caller, Places(self._owner), tell, consent_id)
+        return consents.as_json(said) | {"state": ConsentState.TOMBSTONED.value, "impacted": ended, "event": told}
+
+    async def list_consents(self, subject: str) -> dict[str, Any]:
+        """Every consent record of a subject, in the order in which they were added, and where each stands."""
+        place = consents_of(shapes.ceid(subject, "subject"))
+        ruling = await self._workings.guard.begin(self._caller)
+        await ruling.allow(Action.READ, place.segments, "")
+        ledger = await self._ledger(subject)
+        now = self._workings.clock()
+        shown = [
+            consents.as_json(each) | {"state": str(state_of(ledger, each.consent_id, now))} for each in ledger.records
+        ]
+        return {"consents": shown}
+
+    async def get_consent(self, consent_id: str) -> dict[str, Any]:
+        """A consent record, and where it stands."""
+        found = await self.list_consents(await self._subject_of(consent_id))
+        return next(each for each in found["consents"] if each["consent_id"] == consent_id)
+
+    # -- inner
+
+    def _new_consent_id(self, now: Instant) -> str:
+        return f"cns_{self._workings.ids(now).hex()}"
+
+    async def _subject_of(self, consent_id: str) -> str:
+        if not isinstance(consent_id, str) or not 0 < len(consent_id) <= shapes.MAX_TEXT:
+            raise NotFound("consent not found")
+        row = await self._workings.store.get(self._tenant, _pointer(consent_id))
+        if row is None or row.value is None:
+            raise NotFound("consent not found")
+        subject = str(stored_value(row.value)["subject"])
+        ruling = await self._workings.guard.begin(self._caller)
+        if not await ruling.allows(Action.READ, consents_of(subject).segments, consent_id):
+            raise NotFound("consent not found")
+        return subject
+
+    async def _ledger(self, subject: str) -> Ledger:
+        return await read_ledger(self._workings.store, self._tenant, subject)
+
+    async def _state(self, record: Consent) -> str:
+        ledger = await self._ledger(record.subject_ceid)
+        return str(state_of(ledger, record.consent_id, self._workings.clock()))
+
+    async def _add(self, record: Consent) -> None:
+        place = consents_of(record.subject_ceid)
+
+        async def work(under_way: Promoting) -> None:
+            await under_way.ruling.allow(Action.WRITE, place.segments, record.consent_id)
+            if await under_way.draft.bytes_at(_pointer(record.consent_id)) is not None:
+                raise InvalidValue("the consent cannot be added: id_taken", reason="id_taken")
+            consents.added(await under_way.ledger(record.subject_ceid), record)
+            self._put(under_way, record)
+
+        await self._workings.remembering.within(self._caller, Places(self._owner), work, record.consent_id)
+
+    def _put(self, under_way: Promoting, record: Consent) -> None:
+        address = Address(Plane.CONSENT, consents_of(record.subject_ceid), record.consent_id)
+        under_way.draft.put(address, {"consent": consents.as_json(record), "by": self._actor}, new=True)
+        under_way.draft.put(_pointer(record.consent_id), {"subject": record.subject_ceid}, new=True)
+
+    async def _let_go(self, subject: str, reason: Reason) -> list[str]:
+        """End what rested on consents of a subject that cover it no more; say what that was."""
+        ledger, ended = await self._ledger(subject), list[str]()
+        for consent in ledger.records:
+            ended += await self._let_go_of(consent, subject, reason)
+        return ended
+
+    async def _let_go_of(self, consent: Consent, subject: str, reason: Reason) -> list[str]:
+        ended: list[str] = []
+        wanted = parse_filter({"consent": consent.consent_id})
+        cursor: str | None = None
+        while True:
+            query = Find(Plane.RECORD, ROOT, wanted, Order.KEY, _AT_ONCE, cursor=cursor)
+            page = await self._workings.store.find(self._tenant, query)
+            by_place: dict[Places, list[Record]] = {}
+            for row in page.rows:
+                if row.value is not None:
+                    by_place.setdefault(places_at(row.address.namespace), []).append(read_record(row.value))
+            for places, records in by_place.items():
+                ended += await self._end_uncovered(places, records, subject, reason)
+            cursor = page.cursor
+            if cursor is None:
+                return ended
+
+    async def _end_uncovered(
+        self, places: Places, records: Sequence[Record], subject: str, reason: Reason
+    ) -> list[str]:
+        async def work(under_way: Promoting) -> list[str]:
+            ledger = await under_way.ledger(subject)
+            gone: list[str] = []
+            for record in records:
+                rested = record.rested(self._tenant)
+                if rested is None or still_covered(ledger, rested, under_way.now):
+                    continue
+                if await under_way.still_there(record):
+                    await under_way.end(record, reason)
+                    gone.append(record.id)
+            return gone
+
+        return await self._workings.remembering.within(self._caller, places, work)
+
+
+async def read_ledger(store: Any, tenant: str, subject: str) -> Ledger:
+    """The consents of a subject, as they are now."""
+    page = await store.find(tenant, Find(Plane.CONSENT, consents_of(subject), order=Order.OLDEST, limit=1_000))
+    found = (consent_of(stored_value(row.value)["consent"]) for row in page.rows if row.value is not None)
+    return Ledger(tenant, tuple(found))
+
+
+def _pointer(consent_id: str) -> Address:
+    """Whose consent it is."""
+    return Address(Plane.LINK, _POINTERS, consent_id)
