@@ -40,6 +40,29 @@ allowed(namespace, context) := {operation |
 	decision.allow
 }
 
+# -- reviewing
+
+test_reviewers_decide_about_what_is_proposed if {
+	reviewed(["user", "bob", "proposals"], acting(["reviewer"])) == true
+	reviewed(["user", "alice", "proposals"], acting(["reviewer"])) == true
+	reviewed(["user", "bob", "proposals"], acting(["admin"])) == true
+}
+
+test_nobody_else_does if {
+	reviewed(["user", "alice", "proposals"], alice) == false
+	reviewed(["user", "bob", "proposals"], alice) == false
+	reviewed(["user", "bob", "proposals"], acting(["reviewers"])) == false
+}
+
+test_reviewing_opens_nothing_else if {
+	allowed(["user", "bob"], acting(["reviewer"])) == set()
+	allowed(["user", "bob", "proposals"], acting(["reviewer"])) == set()
+}
+
+reviewed(namespace, context) := decision.allow if {
+	decision := authz.decision with input as asked("review", namespace, context)
+}
+
 # -- one's own
 
 test_everybody_has_their_own_subtree if {

@@ -27,6 +27,24 @@ test_little_things_that_a_tool_verified_are_approved if {
 	decided(but({"origin": "tool_verified"})) == ["approve", "verified_by_tool"]
 }
 
+test_what_the_user_says_otherwise_than_before_is_approved if {
+	decided(but({"risk": "medium", "risk_reasons": ["corrects"]})) == ["approve", "corrected_by_user"]
+	decided(but({"risk": "medium", "risk_reasons": ["corrects", "personal"]})) == ["review", "default"]
+	decided(but({"risk": "high", "risk_reasons": ["corrects"]})) == ["review", "default"]
+	decided(but({"origin": "tool_verified", "risk": "medium", "risk_reasons": ["corrects"]})) == ["review", "default"]
+}
+
+test_what_an_operator_says_is_approved_unless_it_is_grave if {
+	decided(but({"origin": "imposed"})) == ["approve", "imposed"]
+	decided(but({"origin": "imposed", "risk": "medium"})) == ["approve", "imposed"]
+	decided(but({"origin": "imposed", "risk": "high"})) == ["review", "default"]
+}
+
+test_what_an_agent_notes_for_itself_is_approved if {
+	decided(but({"origin": "noted", "behavioral": true, "channel_trusted": true})) == ["approve", "noted_by_agent"]
+	decided(but({"origin": "noted", "risk": "high"})) == ["review", "default"]
+}
+
 test_by_default_a_person_decides if {
 	decided({}) == ["review", "default"]
 	decided(but({"risk": "high"})) == ["review", "default"]

@@ -116,6 +116,11 @@ def opening_flaw(source: str) -> str | None:
     return None if first.endswith((".", ":", "?")) and first.count(". ") == 0 else "does not open with one sentence"
 
 
+def is_generated(source: str) -> bool:
+    """True for modules that nobody writes or reads as a whole."""
+    return "; generated from " in (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
+
+
 def says_nothing(path: Path) -> bool:
     """True for names that say where code was put rather than what it is for."""
     return path.stem in _EMPTY_NAMES or path.parent.name in _EMPTY_NAMES

@@ -145,7 +145,8 @@ def test_a_module_without_an_opening_sentence_is_caught(code: str) -> None:
 @pytest.mark.parametrize("path", MODULES)
 def test_a_module_is_named_for_what_it_is_for_and_stays_short(path: Path) -> None:
     assert not rules.says_nothing(path)
-    assert len(path.read_text().splitlines()) <= MOST_LINES
+    text = path.read_text()
+    assert len(text.splitlines()) <= MOST_LINES or rules.is_generated(text)
 
 
 def test_a_name_that_says_nothing_is_caught() -> None:

@@ -1,4 +1,4 @@
-"""Captures: what was said and done, as it came in. They are appended, never changed, and never recalled."""
+"""Captures: what was said and done, as it came in; they are appended, never changed, and never recalled."""
 
 from __future__ import annotations
 

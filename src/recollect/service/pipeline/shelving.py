@@ -1,0 +1,152 @@
+"""Shelving: records, proposals and what goes with them, drafted so that each can be found again by what it is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from recollect.domain.governance.reasons import Reason
+from recollect.domain.governance.terms import Kind, Space
+from recollect.domain.promotion import consent_checks, proposals
+from recollect.domain.promotion.claims import Candidate, normalised
+from recollect.domain.promotion.consent_checks import Need
+from recollect.domain.promotion.consents import Ledger, consent_of
+from recollect.domain.promotion.signals import Signal
+from recollect.domain.queries import Find, Order
+from recollect.domain.reasons import Plane
+from recollect.domain.remembering.deciding import key_for
+from recollect.domain.remembering.records import Record, read_record
+from recollect.domain.statements import Statement
+from recollect.domain.values import stored_value
+from recollect.ports.policy import Verdict
+from recollect.service.pipeline.counting import Counting
+from recollect.service.pipeline.places import blinded, consents_of, places_of, queued
+from recollect.service.pipeline.proposals import Waiting
+
+FIELDS = '["text"]'
+"""What of a record can be searched for."""
+_MOST_CONSENTS = 1_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Shelving(Counting):
+    """A transaction that keeps and ends records and proposals."""
+
+    ended: list[str] = field(default_factory=list)
+
+    async def write(self, record: Record) -> None:
+        """Draft a record, and that it says something about what it is about."""
+        space, key = record.space, record.id.split(":", 2)[2]
+        self.draft.put(
+            self.places.record(space, key),
+            msgspec.json.encode(record),
+            record.labels(),
+            expires_at=None if record.pinned else record.ends_at,
+            fields=FIELDS,
+        )
+        for digest in self._digests(record.entity, record.predicate, record.value, record.dedup_key):
+            address = self.places.claim(space, digest)
+            ids = (await self.draft.at(address) or {}).get("ids", [])
+            if key not in ids:
+                self.draft.put(address, {"ids": [*ids, key]})
+
+    async def end(self, record: Record, reason: Reason, replaced_by: str | None = None) -> None:
+        """Draft the end of a record."""
+        space, key = record.space, record.id.split(":", 2)[2]
+        self.draft.delete(self.places.record(space, key))
+        for digest in self._digests(record.entity, record.predicate, record.value, record.dedup_key):
+            address = self.places.claim(space, digest)
+            ids = [each for each in (await self.draft.at(address) or {}).get("ids", []) if each != key]
+            if ids:
+                self.draft.put(address, {"ids": ids})
+            else:
+                self.draft.delete(address)
+        phase_id = (await self._phase_of(space)).get("phase_id", "phase-unknown")
+        self.traces.append(self.teller.deleted(space, record.owner, phase_id, record.item(), reason, replaced_by))
+        self.ended.append(record.id)
+
+    def _digests(self, entity: str, predicate: str, value: Any, dedup: str) -> tuple[str, ...]:
+        """What stands for what a record is about, and for what it says."""
+        many = predicate in self.terms.policy.contradictions.many_valued
+        about = (entity, predicate, normalised(value)) if many else (entity, predicate)
+        return tuple(dict.fromkeys((blinded(self.key, "about", *about), blinded(self.key, "says", dedup))))
+
+    async def rivals_of(self, waiting: Waiting) -> tuple[Record, ...]:
+        """The records that a proposal would take the place of."""
+        candidate = proposals.proposal_of(waiting.proposal).candidate
+        return await self._rivals(waiting.space, waiting.statement, candidate)
+
+    async def _rivals(self, space: Space, statement: Statement, candidate: Candidate) -> tuple[Record, ...]:
+        """The live records about the same thing, or that say the same."""
+        keys: dict[str, None] = {}
+        digests = {
+            digest
+            for kind in (Kind.SEMANTIC, Kind.PROFILE)
+            for digest in self._digests(
+                candidate.entity_ceid, candidate.predicate, candidate.value, key_for(statement, kind)
+            )
+        }
+        for digest in sorted(digests):
+            found = await self.draft.at(self.places.claim(space, digest)) or {}
+            keys |= dict.fromkeys(found.get("ids", ()))
+        records = []
+        for key in keys:
+            raw = await self.draft.bytes_at(self.places.record(space, key))
+            if raw is not None:
+                records.append(read_record(raw))
+        return tuple(sorted(records, key=lambda each: each.tick))
+
+    async def _named(self, record_id: str) -> Record | None:
+        """The live record of an id."""
+        found = places_of(record_id)
+        raw = None if found is None else await self.draft.bytes_at(found[0].record(found[1], found[2]))
+        return None if raw is None else read_record(raw)
+
+    async def still_there(self, record: Record) -> Record | None:
+        """The record as it is now; None once it is gone."""
+        raw = await self.draft.bytes_at(self.places.record(record.space, record.id.split(":", 2)[2]))
+        return None if raw is None else read_record(raw)
+
+    async def ledger(self, subject: str) -> Ledger:
+        """The consents of a subject; the transaction rests on none being added or revoked meanwhile."""
+        query = Find(Plane.CONSENT, consents_of(subject), order=Order.OLDEST, limit=_MOST_CONSENTS)
+        page = await self.draft.unit.find(query)
+        found = (consent_of(stored_value(row.value)["consent"]) for row in page.rows if row.value is not None)
+        return Ledger(self.tenant, tuple(found))
+
+    async def covered(self, need: Need) -> consent_checks.Checked:
+        """What the look for a consent says now."""
+        return consent_checks.checked(await self.ledger(need.subject_ceid), need, self.now)
+
+    def claim_digest(self, candidate: Candidate) -> str:
+        """What stands for a claim, to remember that it was rejected."""
+        return blinded(self.key, "claim", candidate.entity_ceid, candidate.predicate, normalised(candidate.value))
+
+    def signal(self, signal: Signal) -> None:
+        """Draft something to learn from."""
+        self.draft.put(self.places.signal(self.new_id("sig")), signal.as_json(), new=True)
+
+    def keep(self, waiting: Waiting) -> None:
+        """Draft the proposal as it is now."""
+        address = waiting.places.proposal(waiting.id)
+        self.draft.put(address, msgspec.json.encode(waiting), waiting.labels())
+        if waiting.status != "waiting":
+            if waiting.verdict == Verdict.REVIEW.value:
+                self.draft.delete(queued(waiting.id))
+            return
+        sort = {"class": waiting.proposal["class"], "tier": waiting.proposal["tier_target"], "risk": waiting.risk}
+        for pointer in (queued(waiting.id), queued(waiting.id, decided=True)):
+            self.draft.put(pointer, {"user": waiting.places.user, **sort})
+
+    async def resolve_contradiction(self, waiting: Waiting, *, winner: str | None, by: str) -> None:
+        """Note who settled the contradiction that a proposal opened, and in whose favour."""
+        if waiting.contradiction is None:
+            return
+        address = waiting.places.contradiction(waiting.contradiction)
+        told = await self.draft.at(address)
+        if told is not None and told["status"] == "open":
+            settled = {"status": "resolved", "resolved_by": by, "winner": winner, "resolved_at": int(self.now)}
+            labels = {"status": "resolved", "proposal": waiting.id, "event": waiting.contradiction}
+            self.draft.put(address, told | settled, labels)
