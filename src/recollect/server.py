@@ -40,6 +40,7 @@ from recollect.surfaces.rest.connections import BoundedConnection
 from recollect.surfaces.service import Service
 from recollect.surfaces.telemetry import Telemetry
 from recollect.workers.indexer import Indexer
+from recollect.workers.rememberer import Rememberer
 from recollect.workers.rounds import Rounds
 from recollect.workers.sweeper import Sweeper
 
@@ -300,7 +301,14 @@ def _workers(workings: Workings, service: Service) -> tuple[Rounds, ...]:
     )
     workings.indexing.inline = False
     workings.indexing.on_stir(indexer.wake)
-    return sweeper, indexer
+    rememberer = Rememberer(
+        workings.store,
+        workings.remembering,
+        holder=holder,
+        seconds=lambda: min(rules.index_seconds, _INDEX_SECONDS),
+    )
+    workings.remembering.wake = rememberer.wake
+    return sweeper, indexer, rememberer
 
 
 def _handle_signals(loop: asyncio.AbstractEventLoop, server: _Server, reload: Reload) -> None:

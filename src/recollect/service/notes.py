@@ -41,7 +41,9 @@ from recollect.domain.reasons import Plane
 from recollect.domain.rows import Row
 from recollect.domain.values import encode_value, stored_value
 from recollect.ports.units import UnitOfWork
-from recollect.service.guard import Ruling
+from recollect.service.pipeline.noting import deleted, noted
+from recollect.service.pipeline.places import Places
+from recollect.service.pipeline.promoting import Promoting
 from recollect.service.ranked import Wish
 from recollect.service.workings import Workings
 
@@ -49,7 +51,6 @@ Result = TypeVar("Result")
 _SESSION = re.compile(r"[!-~]{1,200}")
 _GROUP = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
 _FIELDS = '["content","tags[*]"]'
-_ATTEMPTS = 200
 _PAGE = 200
 _MOST_BRIEFED = 1_000
 _FOUND_SECONDS = 2.0
@@ -110,10 +111,12 @@ class Notes:
         note = Note(note_id, note_type, content, tags, supersedes, self._session.id, self._session.group, now)
         value = _value_of(note)
 
-        async def work(ruling: Ruling, unit: UnitOfWork) -> Kept:
+        async def work(under_way: Promoting) -> Kept:
+            ruling, unit = under_way.ruling, under_way.draft.unit
             address = self._address(Plane.ITEM, note_id)
             await ruling.allow(Action.WRITE, self._place.segments, note_id, value)
             plain = await ruling.extract(self._place.segments, note_id, value, None, None)
+            await noted(under_way, note, self._caller)
             await self._spend(unit, "stores", "supersedes" if supersedes is not None else None)
             if supersedes is not None:
                 await ruling.allow(Action.WRITE, self._place.segments, supersedes, value)
@@ -201,10 +204,11 @@ class Notes:
     async def delete(self, note_id: str) -> None:
         """Delete a note for good; what it replaced and what replaced it now follow each other."""
 
-        async def work(ruling: Ruling, unit: UnitOfWork) -> None:
-            await ruling.allow(Action.DELETE, self._place.segments, note_id)
+        async def work(under_way: Promoting) -> None:
+            unit = under_way.draft.unit
+            await under_way.ruling.allow(Action.DELETE, self._place.segments, note_id)
             await self._spend(unit, "deletes", None)
-            await self._remove(unit, note_id)
+            await self._remove(under_way, note_id)
 
         await self._decided(work)
         await self._workings.indexing.forget_ended(self._caller.tenant)
@@ -242,10 +246,14 @@ class Notes:
         self._relink(unit, newer, Link(older, None))
         _keep(unit, row, _REPLACED_SECONDS)
 
-    async def _remove(self, unit: UnitOfWork, note_id: str) -> None:
+    async def _remove(self, under_way: Promoting, note_id: str) -> None:
         """Take a note out of its chain; what it alone had replaced counts again."""
-        if await unit.get(self._address(Plane.ITEM, note_id)) is None:
+        unit = under_way.draft.unit
+        gone = await unit.get(self._address(Plane.ITEM, note_id))
+        if gone is None:
             raise NotFound(f'Memory entry "{note_id}" not found.')
+        if (note := _note_in(gone)) is not None:
+            deleted(under_way, note)
         link = await self._link(unit, note_id)
         older, newer = link.older, link.newer
         row = None if older is None else await unit.get(self._address(Plane.ITEM, older))
@@ -300,17 +308,11 @@ class Notes:
 
     # -- deciding and reading
 
-    async def _decided(self, work: Callable[[Ruling, UnitOfWork], Awaitable[Result]]) -> Result:
-        """Decide and write in one transaction, one call of a session at a time."""
-
-        async def decided(unit: UnitOfWork) -> Result:
-            ruling = await self._workings.guard.begin(self._caller)
-            unit.require(*ruling.conditions)
-            return await work(ruling, unit)
-
-        tenant, actor = self._caller.tenant, self._caller.actor
-        async with self._workings.turns.of(tenant, self._budget):
-            return await self._store.transact(tenant, decided, actor=actor, attempts=_ATTEMPTS)
+    async def _decided(self, work: Callable[[Promoting], Awaitable[Result]]) -> Result:
+        """Decide and write in one transaction, one call of a session at a time, by the way that everything comes in."""
+        places = Places(self._place.segments[1], self._session.id)
+        async with self._workings.turns.of(self._caller.tenant, self._budget):
+            return await self._workings.remembering.within(self._caller, places, work, self._session.id)
 
     async def _newest(self, within: Namespace, asked: Filter, wanted: Callable[[Row], bool], limit: int) -> list[Row]:
         """The wanted rows that were made last. What was written again later may be older, and is put in its place."""

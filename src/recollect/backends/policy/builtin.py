@@ -55,7 +55,9 @@ class BuiltinPolicy(Policy):
         return Narrowed(asked if caller.is_admin or asked[:2] == own else own)
 
     async def review(self, caller: Caller, proposal: Mapping[str, Any]) -> Review:
-        """People decide."""
+        """People decide, except about what an agent notes for itself."""
+        if proposal.get("origin") == "noted" and proposal.get("risk") != "high":
+            return Review(Verdict.APPROVE, "the agent noted it for itself", "noted_by_agent")
         return Review(Verdict.REVIEW, "no rule approves it", "default")
 
 

@@ -10,6 +10,8 @@ import msgspec
 
 from recollect.domain.address import Address, namespace
 from recollect.domain.callers import Caller
+from recollect.domain.commits import Commit, Delete, Put
+from recollect.domain.errors import AccessRefused, InvalidInput, PolicyTrouble
 from recollect.domain.governance.gate import Candidate as Attempt
 from recollect.domain.governance.gate import Verdict as Gated
 from recollect.domain.governance.reasons import Reason
@@ -147,11 +149,24 @@ class Remembering:
         done = 0
         while waiting := await self.pending(tenant):
             for capture_id in waiting:
-                await self.look_at(tenant, capture_id)
+                try:
+                    await self.look_at(tenant, capture_id)
+                except (InvalidInput, AccessRefused, PolicyTrouble) as problem:
+                    await self._give_up(tenant, capture_id, problem.code)
                 done += 1
                 if after_each is not None and not await after_each(done):
                     return done
         return done
+
+    async def _give_up(self, tenant: str, capture_id: str, code: str) -> None:
+        """Note that a capture cannot be looked into, so that it does not hold up the others."""
+        row = await self.store.get(tenant, pointer(capture_id))
+        if row is None or row.value is None:
+            return
+        user = msgspec.json.decode(row.value, type=Pending).user
+        told = msgspec.json.encode({"by": self.extractor.name, "trouble": code, "remembered": []})
+        operations = (Delete(pointer(capture_id)), Put(Places(user).work(capture_id), told))
+        await self.store.commit(Commit(tenant, operations, actor="rememberer"))
 
     async def look_at(self, tenant: str, capture_id: str) -> list[Remembered]:
         """Look into one capture that waits; nothing when somebody else did already."""
