@@ -25,9 +25,8 @@ _KEYED = (
 )
 _ANSWERING = either(
     "use, answer, reply, respond, write, call, give, show, include, ask, add, start, end, format, address, put",
-    "explain",
-    "keep, run, check, cite, speak, send, make, name, quote, convert, round, sign, suggest, recommend, mention, commit",
-    "push, delete, deploy, say, assume, skip, change, book, order, do, store, share, pick, choose, treat",
+    "explain, keep, run, check, cite, speak, send, make, name, quote, convert, round, sign, suggest, recommend, mention",
+    "commit, push, delete, deploy, say, assume, skip, change, book, order, do, store, share, pick, choose, treat",
 )
 _REMEMBER = either("remember, note, keep in mind, don't forget, do not forget, bear in mind")
 _INSTRUCTIONS = (
@@ -43,7 +42,12 @@ _FAN = either(
     "a sucker for, keen on, interested in",
 )
 _LIKED = (
-    ("prefers", EXPLICIT, "(?:<I>(?:would )?|(?:I|we)'d )(?:prefer|rather have) <V>", ""),
+    (
+        "prefers",
+        EXPLICIT,
+        r"(?:<I>(?:would )?|(?:I|we)'d )(?:prefer|rather have) (?P<value>\S.*)",
+        r"it, this, them, these, those, that(?! \w)",
+    ),
     ("prefers", EXPLICIT, "<MY> preference is (?:for )?<V>", ""),
     (
         "favourite",
@@ -99,19 +103,18 @@ _WORKS = either(
     "pipeline, ci, startup, website, site, product",
 )
 _BUILT = either(
-    "is (?:built|written|deployed|hosted|based|running|maintained) (?:in|on|with|by|at), uses, runs on, relies on",
-    "depends on, supports, targets, needs, requires, is called, is named",
+    "is (?:built|written|deployed|hosted|running|maintained) (?:in|on|with|by|at), uses, runs on, relies on",
+    "depends on, supports, targets, needs, requires",
 )
 _DUE = either("deadline, due date, launch date, release date, release, launch")
+_NO_DATE = "going, really, very, coming, a, near, almost, done"
 _PROJECTS = (
     ("uses", rf"(?:the )?(?:project|repo|service|app) <NAME> {_BUILT} <V>", ""),
     ("uses", rf"(?:the )?<NAME> (?:project|repo|service|app) {_BUILT} <V>", ""),
     ("uses", rf"(?:our|my|the)(?: [\w-]+){{0,2}} {_WORKS} {_BUILT} <V>", ""),
-    (
-        "deadline",
-        rf"(?:our|my|the)(?: [\w-]+){{0,3}} {_DUE} (?:is|moved to|was moved to) <V>",
-        "going, really, very, coming, a, near",
-    ),
+    ("based_in", rf"(?:our|my) {_WORKS} is based in <V>", ""),
+    ("deadline", rf"(?:our|my|the) <NAME> {_DUE} (?:is|moved to|was moved to) <V>", _NO_DATE),
+    ("deadline", rf"(?:our|my|the)(?P<thing>(?: [\w-]+){{0,3}}) {_DUE} (?:is|moved to|was moved to) <V>", _NO_DATE),
 )
 _CORRECTED = (
     r"(?:actually|correction|no)[,:] (?P<value>(?:the|our|my|his|her|their|[^\W\d_]+'s) (?:[\w'-]+ ){1,5}"

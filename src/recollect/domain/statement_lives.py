@@ -13,19 +13,18 @@ _ILLNESS = either(
 _SUFFER = either(
     "have, suffer from, deal with, struggle with, struggled with, dealing with, suffering from, struggling with"
 )
-_DIET = either(
-    "vegan, vegetarian, pescatarian, gluten[ -]free, lactose[ -]intolerant, diabetic, teetotal, left-handed, deaf",
-    "colou?r-?blind, dyslexic",
+_DIET = either("vegan, vegetarian, pescatarian, gluten[ -]free, lactose[ -]intolerant, teetotal")
+_TRAIT = either(
+    "left-handed, deaf, colou?r-?blind, dyslexic, diabetic, transgender, gay, bisexual, pregnant, retired",
+    "self-employed, unemployed",
 )
-_STATUS = either(
-    "married, engaged, divorced, widowed, single, pregnant, retired, self-employed, unemployed, transgender, gay",
-    "bisexual",
-)
+_STATUS = either("married, engaged, divorced, widowed, single")
 _OWNED = either(
     "degree, masters, phd, house, apartment, flat, car, truck, motorcycle, bike, bicycle, boat, garden, farm, business",
     "company, shop, store, collection, studio, piano, guitar, violin, license, certificate, tattoos?, laptop, macbook",
     "phone, ipad, camera, console, podcast, blog, channel, website, mortgage, visa, subscription, job",
 )
+_MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* ?"
 _PERIOD = either("day, week, month, year, morning, evening, night, weekend, summer, winter, spring, fall, autumn")
 _DAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _REPEATED = either(
@@ -43,8 +42,7 @@ _PRACTISED = either(
 _PURSUED = either(
     "learning, teaching, taking, attending, practi[cs]ing, writing, reading, building, training, volunteering, playing",
     "painting, running, coaching, mentoring, researching, renovating, making, going to (?:an?|the), trying out",
-    "hosting",
-    "developing, creating, organi[sz]ing, raising, collecting, seeing, having, throwing",
+    "hosting, developing, creating, organi[sz]ing, raising, collecting, seeing, having, throwing",
 )
 _PLANNED = either(
     "start, join, visit, move, run, open, attend, study, apply, adopt, buy, build, launch, marry, travel, teach, host",
@@ -61,9 +59,12 @@ _LASTING = (
     ("lived_in", CLEAR, "(?:<I>|<HAVE>)(?:used to live|lived|been living) (?:in|at|near|on|with) <V>", ""),
     ("from", EXPLICIT, "(?:<AM>|I (?:originally )?come )(?:originally )?from <V>", ""),
     ("birthday", EXPLICIT, "<MY> (?:birthday|date of birth) (?:is|falls) (?:on )?<V>", "coming, soon, in"),
-    ("birthday", EXPLICIT, "<WAS>born (?:in|on) <V>", ""),
+    ("birthday", EXPLICIT, rf"<WAS>born (?:in|on) (?P<value>(?:the )?(?:\d|{_MONTH}).*)", ""),
+    ("born_in", EXPLICIT, "<WAS>born in <V>", ""),
     ("age", EXPLICIT, r"<AM>(?P<value>\d{1,3}(?: years? old| yrs? old)?)(?=$|[.!,])", ""),
-    ("works_as", EXPLICIT, "(?:<I>work|(?:<AM>|<HAVE>been )working) (?:as|at|for|in|with) <V>", "progress"),
+    ("works_as", EXPLICIT, "(?:<I>work|(?:<AM>|<HAVE>been )working) as <V>", ""),
+    ("works_at", EXPLICIT, "(?:<I>work|(?:<AM>|<HAVE>been )working) (?:at|for|with) <V>", "home"),
+    ("works_in", EXPLICIT, "(?:<I>work|(?:<AM>|<HAVE>been )working) in <V>", "progress, the morning"),
     ("works_as", EXPLICIT, "<MY> (?:job|profession|occupation|day job|job title) is <V>", "really, going, hard"),
     (
         "studies",
@@ -80,6 +81,7 @@ _LASTING = (
         "",
     ),
     ("diet", EXPLICIT, rf"<AM>(?:an? )?(?P<value>{_DIET}\b.*)", ""),
+    ("is", EXPLICIT, rf"<AM>(?P<value>{_TRAIT}\b.*)", ""),
     ("status", EXPLICIT, rf"(?:<AM>|<HAVE>been )(?P<value>(?:(?:happily|newly) )?{_STATUS}\b.*)", ""),
     (
         "is",
@@ -192,7 +194,8 @@ _HAPPENED = (
     ),
 )
 _DOES = either(
-    "lives?, works?, loves?, likes?, enjoys?, hates?, prefers?, got, started, moved, plays?, studies, teaches",
+    "lives? (?:in|near|with), works? (?:as|at|for|in), loves?, likes?, enjoys?",
+    "hates?, prefers?, got, started, moved, plays?, studies, teaches",
     "wants, died, bought, won, gave, joined, taught, adopted",
 )
 _BEING = either("is, are, was, were, has, have, had")

@@ -51,16 +51,13 @@ _OFTEN = either(
     "especially, strongly, kinda, genuinely, officially, very much, regularly, mainly, normally, only, ever, long",
     "lately, newly, once",
 )
-_KIN = either(
-    "older, younger, elder, little, big, twin, eldest, oldest, youngest, late, step, half, ex, best, close, old"
-)
-_KIN = rf"(?:{_KIN}[ -])?" + either(
-    "mom, mum, mother, dad, father, parents, sister, brother, siblings, sisters, brothers, wife, husband, spouse",
-    "fianc[eé]e?, boyfriend, girlfriend, partner, sons?, daughters?, kids?, children, baby, twins, grandma",
-    "grandmother",
-    "grandpa, grandfather, grandparents, grandson, granddaughter, grandchildren, uncle, aunt, cousins?, nephews?",
-    "nieces?, friends?, roommate, flatmate, neighbou?r, boss, manager, colleague, coworker, teammate, coach, mentor",
-    "teacher, doctor, therapist, (?:mother|father|brother|sister)-in-law, step(?:son|daughter|mom|dad)",
+_OF_AGE = either("older, younger, elder, little, big, twin, eldest, oldest, youngest, late, ex, best, close, old")
+_KIN = rf"(?:{_OF_AGE}[ -])?" + either(
+    "mom, mum, mother, dad, father, parents, sisters?, brothers?, siblings, wife, husband, spouse, fianc[eé]e?",
+    "boyfriend, girlfriend, partner, sons?, daughters?, kids?, children, baby, twins, grandma, grandmother, grandpa",
+    "grandfather, grandparents, grandson, granddaughter, grandchildren, uncle, aunt, cousins?, nephews?, nieces?",
+    "friends?, roommate, flatmate, neighbou?r, boss, manager, colleague, coworker, teammate, coach, mentor, teacher",
+    "doctor, therapist, (?:mother|father|brother|sister)-in-law, step(?:son|daughter|mom|dad|mother|father)",
 )
 _PET = either(
     "dogs?, cats?, puppy, puppies, pups?, kitty, kittens?, pets?, horses?, parrots?, rabbits?, hamsters?, turtles?"
@@ -78,7 +75,8 @@ _FRAGMENTS = {
     "KIN": f"(?:{_KIN}|{_PET})",
     "MY": "(?:my|our)",
     "THING": rf"(?!{_ELSEWHERE}\b)",
-    "NAME": r"(?P<name>(?-i:[^\W\d_a-z][\w'-]*(?: [^\W\d_a-z][\w'-]*){0,2}))",
+    "NAME": r"(?P<name>(?!(?:the|our|my|your|his|her|their|this|that|a|an|I) )"
+    r"(?-i:[^\W\d_a-z][\w'-]*(?: [^\W\d_a-z][\w'-]*){0,2}))",
     "V": r"<THING>(?P<value>\S.*)",
 }
 """What stands for its name in angle brackets. A thing is no word that points to something said elsewhere."""

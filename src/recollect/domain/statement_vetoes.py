@@ -25,7 +25,8 @@ _DOUBTED = _anywhere(
     "i don't know, who knows, or something, kidding, joking, as if",
 )
 _SUPPOSED = _anywhere(
-    "if, imagine, suppose, pretend, let's say, unless, wish, hypothetically, assuming, in theory",
+    "if(?! (?:that's|possible|it's okay|you don't mind)\\b)",
+    "imagine, suppose, pretend, let's say, unless, wish, hypothetically, assuming, in theory",
     "(?:could|would|should) have",
 )
 _ADDRESSED = _anywhere("you, your, yours, you're, you've, you'll, you'd, yourself, y'all, ya, u, ur")
@@ -44,7 +45,8 @@ _LITTLE = frozenset(
     )
 )
 _ELSEWHERE = re.compile(
-    r"\b(?:it|them|this|these|those|there|here|such|that (?:one|way|too|happen|again|kind|world|place|fellow)"
+    r"\b(?:it|them|this(?! (?:year|month|week|weekend|summer|winter|spring|autumn|fall)\b)"
+    r"|these|those|there|here|such|that (?:one|way|too|happen|again|kind|world|place|fellow)"
     r"|like (?:that|him|her)|another one|our last one|each other)\b"
     r"|^(?:[^\W_]+ ){0,2}(?:him|his|her|hers|their|they|he|she)\b",
     re.IGNORECASE,
@@ -80,5 +82,5 @@ def is_of_others(plain: str) -> bool:
 
 def is_empty(value: str) -> bool:
     """True for an object that says nothing alone: nothing but little words, or words for something said elsewhere."""
-    words = [each for each in re.findall(r"[^\W_]+", value.lower()) if each not in _LITTLE]
+    words = [each for each in re.findall(r"[^\W_]+", value) if each not in _LITTLE]
     return not words or _ELSEWHERE.search(value) is not None or _VAGUE.search(value) is not None

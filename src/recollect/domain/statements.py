@@ -31,8 +31,10 @@ _RULES: tuple[Rule, ...] = (*DIRECTIONS, *LIVES)
 _OF_PEOPLE = {
     **dict.fromkeys(("is", "are", "was", "were"), "is"),
     **dict.fromkeys(("has", "have", "had"), "has"),
-    **dict.fromkeys(("live", "lives"), "lives_in"),
-    **dict.fromkeys(("work", "works"), "works_as"),
+    **dict.fromkeys(("live in", "lives in", "live near", "lives near"), "lives_in"),
+    **dict.fromkeys(("work as", "works as"), "works_as"),
+    **dict.fromkeys(("work at", "works at", "work for", "works for"), "works_at"),
+    **dict.fromkeys(("work in", "works in"), "works_in"),
     **dict.fromkeys(("love", "loves", "like", "likes", "enjoy", "enjoys"), "likes"),
     **dict.fromkeys(("prefer", "prefers"), "prefers"),
     **dict.fromkeys(("hate", "hates"), "dislikes"),
@@ -95,14 +97,18 @@ def _executed(text: str, subject: str) -> tuple[Statement, ...]:
 
 def _stated(sentence: Sentence, subject: str, source: Source) -> list[Statement]:
     """The statements of one sentence: in its words when it makes one, in those of each clause when it makes more."""
-    if is_question(sentence.plain[led(sentence.plain) :]):
+    if is_question(_led(sentence)):
         return []
     supposed = is_supposed(sentence.plain)
     clauses = list(clauses_in(sentence))
     found = [each for clause in clauses if (each := _statement(clause, subject, source, supposed)) is not None]
-    if len(found) == 1 and not any(is_doubted(each.plain) or is_of_others(each.plain) for each in clauses):
+    if len(found) == 1 and not any(is_doubted(each.plain) or is_of_others(_led(each)) for each in clauses):
         return [msgspec.structs.replace(found[0], text=sentence.text)]
     return found
+
+
+def _led(said: Sentence) -> str:
+    return said.plain[led(said.plain) :]
 
 
 def _statement(clause: Sentence, subject: str, source: Source, supposed: bool) -> Statement | None:
@@ -115,7 +121,7 @@ def _statement(clause: Sentence, subject: str, source: Source, supposed: bool) -
         if found is None:
             continue
         value = object_in(clause.part(*found.span("value")))
-        apart = not rule.directs and (supposed or is_of_others(clause.plain) or is_empty(value))
+        apart = not rule.directs and (supposed or is_of_others(clause.plain[begin:]) or is_empty(value))
         if apart or not value:
             return None
         named = found.groupdict()
