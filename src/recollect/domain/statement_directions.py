@@ -25,8 +25,8 @@ _KEYED = (
 )
 _ANSWERING = either(
     "use, answer, reply, respond, write, call, give, show, include, ask, add, start, end, format, address, put",
-    "explain, keep, run, check, cite, speak, send, make, name, quote, convert, round, sign, suggest, recommend, mention",
-    "commit, push, delete, deploy, say, assume, skip, change, book, order, do, store, share, pick, choose, treat",
+    "explain, keep, run, check, cite, speak, send, make, name, quote, convert, round, sign, suggest, recommend",
+    "mention, commit, push, delete, deploy, say, assume, skip, change, book, order, do, store, share, pick, choose, treat",
 )
 _REMEMBER = either("remember, note, keep in mind, don't forget, do not forget, bear in mind")
 _INSTRUCTIONS = (
