@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from recollect.domain.sentences import Sentence
-from recollect.domain.statement_rules import either
+from recollect.domain.statement_rules import either, pattern
 
 MOST_VALUE = 200
 MOST_LEADS = 4
@@ -37,6 +37,8 @@ _PARTED = re.compile(
     rf"| (?:and|but|so|because) {_OWN_SUBJECT}",
     re.IGNORECASE,
 )
+_JOINT = pattern(r"\b(?:my|our) <KIN>(?: \w+)?$")
+"""The first of two who do something together."""
 _ENDED = re.compile(
     r"[.!?](?= |$)|[,;:…](?= |$)| ?-+ |--| (?:but|because|'cause|which) | and (?:it|that|this|they)\b", re.IGNORECASE
 )
@@ -48,7 +50,8 @@ def clauses_in(sentence: Sentence) -> Iterator[Sentence]:
     begin = 0
     for parted in _PARTED.finditer(sentence.plain):
         before = sentence.plain[begin : parted.start()]
-        if len(before.split()) > MOST_LED and not _LEAD.fullmatch(f"{before}, "):
+        joint = _JOINT.search(before) is not None and parted[0] == " and "
+        if len(before.split()) > MOST_LED and not joint and not _LEAD.fullmatch(f"{before}, "):
             yield sentence.part(begin, parted.start())
             begin = parted.end()
     yield sentence.part(begin, len(sentence.text))

@@ -18,7 +18,7 @@ _KEYED = (
     (
         "project",
         "(?:<AM>|<HAVE>been )?working on <V>",
-        r"my, some, our, a few, a lot, things, stuff, \w+ing, myself, ourselves, new",
+        r"my, some, our, a few, a lot, things, stuff, \w+ing, myself, ourselves, new, an? (?:\w+ )?project(?! called)",
     ),
     ("editor", "my (?:preferred |favou?rite )?(?:code )?editor is <V>", ""),
     ("units", r"(?:please |always )?use (?P<value>metric|imperial) units\b", ""),
@@ -26,20 +26,28 @@ _KEYED = (
 _ANSWERING = either(
     "use, answer, reply, respond, write, call, give, show, include, ask, add, start, end, format, address, put",
     "explain, keep, run, check, cite, speak, send, make, name, quote, convert, round, sign, suggest, recommend",
-    "mention, commit, push, delete, deploy, say, assume, skip, change, book, order, do, store, share, pick, choose, treat",
+    "mention, commit, push, delete, deploy, say, assume, skip, change, book, order, do, store, share",
+    "pick, choose, treat",
 )
-_REMEMBER = either("remember, note, keep in mind, don't forget, do not forget, bear in mind")
+_REMEMBER = either("remember, keep in mind, don't forget, do not forget, bear in mind")
 _INSTRUCTIONS = (
     rf"(?:please |pls |always )?{_REMEMBER}(?::| that\b) (?P<value>\S.*)",
-    r"(?:please )?(?:remember|note) (?P<value>(?:my|I|I'm|I've|we|our)\b.*)",
+    r"(?:please )?(?:remember|note)(?: that)? (?P<value>(?:my|I|I'm|I've|we|our)\b.*)",
     r"(?:from now on|going forward|in (?:the )?future|for future reference)[,:]? (?!(?:I|we|my)\b)(?P<value>\S.*)",
     rf"(?:please )?always (?P<value>{_ANSWERING}\b.*)",
 )
 _AVOIDED = rf"(?:please )?never (?P<value>{_ANSWERING}\b.*)"
-_ASKED_OF_ASSISTANT = r"I(?:'d)? (?:would )?(?:want|need|expect|like|prefer) you (?P<value>(?:to|not) .*)"
+_ASKED_OF_ASSISTANT = (
+    r"I(?:'d)? (?:would )?(?:want|need|expect|like|prefer) you (?P<value>(?:to|not to|to never|to always) "
+    rf"{_ANSWERING}\b.*)"
+)
 _FAN = either(
     "into, fond of, passionate about, obsessed with, hooked on, a (?:(?:big|huge|massive|real|total) )?fan of",
-    "a sucker for, keen on, interested in",
+    "a sucker for, keen on",
+)
+_LASTING = either(
+    "become, own, live, move, open, start, travel, visit, learn (?!more|specific), write, run, retire, adopt, study",
+    "help, buy, build, quit, stop, get (?:stronger|fit|better|married), improve my, lose, work (?:as|in|on|for|with)",
 )
 _LIKED = (
     (
@@ -66,24 +74,21 @@ _LIKED = (
         "likes",
         CLEAR,
         "(?:<I>|I'm )(?:like|love|enjoy|adore|loving|enjoying) <V>",
-        "the, your, hearing, seeing, being, all, every, talking, chatting, knowing, having",
+        "the, your, hearing, seeing, being, all, every, talking, chatting, knowing, having, trying",
     ),
     (
         "likes",
         CLEAR,
         (
             "<I>(?:like|love|enjoy|adore) "
-            r"(?P<value>the (?:outdoors?|ocean|sea|beach|mountains|city|countryside|idea|arts|command line|dark)\b.*)"
+            r"(?P<value>the (?:outdoors?|ocean|sea|beach|mountains|city|countryside|arts|command line|dark)\b.*)"
         ),
         "",
     ),
-    ("likes", CLEAR, f"(?:<AM>|<HAVE>been ){_FAN} <V>", ""),
-    (
-        "wants",
-        CLEAR,
-        "<I>(?:want|wanna) <V>",
-        "you, to (?:say|thank|see|hear|know|ask|tell|share|show|be|make sure|hug|talk|chat|check|catch|give|do|keep)",
-    ),
+    ("likes", CLEAR, f"(?:<AM>|<HAVE>been ){_FAN} <V>", "the"),
+    ("likes", CLEAR, "<HAVE>been interested in <V>", ""),
+    ("wants", CLEAR, rf"<I>(?:want|wanna) (?P<value>to {_LASTING}\b.*)", ""),
+    ("wants", WEAK, "<I>want <V>", "you, to, the, some"),
 )
 _DECIDED = (
     (
@@ -93,10 +98,10 @@ _DECIDED = (
         "it, them, this",
     ),
     ("decided", EXPLICIT, "(?:our|my|the) decision (?:is|was) <V>", ""),
-    ("decided", CLEAR, "(?:let's|we will|we'll|we're going to|I will|I'll) use <V>", ""),
+    ("decided", CLEAR, "(?:let's|we will|we'll|we're going to) use <V>", ""),
     ("decided", CLEAR, "<AM>(?:going with|switching to|sticking with|migrating to|moving away from) <V>", ""),
     ("uses", CLEAR, "(?:<I>use|<AM>using|<I>(?:deploy|host) (?:on|to|with)) <V>", ""),
-    ("uses", WEAK, r"(?:please )?use (?=[^\W_])<V>", ""),
+    ("uses", WEAK, r"(?:please )?use (?=[^\W_])<V>", "the"),
 )
 _WORKS = either(
     "team, company, project, repo, repository, codebase, service, backend, frontend, app, api, stack, database, server",
@@ -107,7 +112,7 @@ _BUILT = either(
     "depends on, supports, targets, needs, requires",
 )
 _DUE = either("deadline, due date, launch date, release date, release, launch")
-_NO_DATE = "going, really, very, coming, a, near, almost, done"
+_NO_DATE = "actually, approaching, going, really, very, coming, a, near, almost, done"
 _PROJECTS = (
     ("uses", rf"(?:the )?(?:project|repo|service|app) <NAME> {_BUILT} <V>", ""),
     ("uses", rf"(?:the )?<NAME> (?:project|repo|service|app) {_BUILT} <V>", ""),

@@ -42,7 +42,7 @@ _PRACTISED = either(
 _PURSUED = either(
     "learning, teaching, taking, attending, practi[cs]ing, writing, reading, building, training, volunteering, playing",
     "painting, running, coaching, mentoring, researching, renovating, making, going to (?:an?|the), trying out",
-    "hosting, developing, creating, organi[sz]ing, raising, collecting, seeing, having, throwing",
+    "hosting, developing, creating, organi[sz]ing, raising, collecting, seeing, throwing",
 )
 _PLANNED = either(
     "start, join, visit, move, run, open, attend, study, apply, adopt, buy, build, launch, marry, travel, teach, host",
@@ -51,7 +51,7 @@ _PLANNED = either(
 _GOAL = either("goals?, dreams?, aims?, ambition, resolution, plans?")
 _STRIVING = either(
     "planning, saving (?:up )?for, training for, preparing for, aiming (?:to|for), applying (?:to|for), hoping to",
-    "determined to, looking to",
+    "determined to",
 )
 _LASTING = (
     ("lives_in", EXPLICIT, "(?:<I>(?:live|reside)|<AM>(?:based|living)) (?:in|at|near|on|outside|out of) <V>", ""),
@@ -107,18 +107,28 @@ _LASTING = (
         r"<HAVE>had (?P<value>\S.*\b(?:for|since)\b.*)",
         "it, that, this, them, so, such, a (?:lot|great|good|tough|rough|hard|blast|crazy|bad), the, to, enough",
     ),
-    ("habit", CLEAR, rf"<I>(?P<value>[a-z]+ (?!that|it\b).*\b{_REPEATED}\b.*)", ""),
+    (
+        "habit",
+        CLEAR,
+        rf"<I>(?P<value>[a-z]+ (?!that|it\b).*\b{_REPEATED}\b.*)",
+        "have, want, need, think, like, had, know",
+    ),
     (
         "habit",
         CLEAR,
         "(?:I|we) (?:usually|always|often|regularly|normally|typically|never|rarely) (?P<value>[a-z]+ .*)",
         (
-            "thought, knew, wanted, said, felt, know, feel, think, forget, imagined, see, seem, say, find, remind"
-            ", had, been, got, expected, realized, believed, be, believe, will, admired, dreamed, wondered"
-            ", tell, look, makes?, have to"
+            "(?:really )?thought, want, need, knew, wanted, said, felt, know, feel, think, forget, imagined, see, seem"
+            ", say, find, remind, had, been, got, expected, realized, believed, be, believe, will, admired, dreamed"
+            ", wondered, tell, look, makes?, have to"
         ),
     ),
-    ("habit", CLEAR, rf"<I>(?P<value>{_PRACTISED} .*)", "run into, take care of (?:myself|ourselves)"),
+    (
+        "habit",
+        CLEAR,
+        rf"<I>(?P<value>{_PRACTISED} .*)",
+        "run into, take care of (?:myself|ourselves)",
+    ),
     (
         "goal",
         EXPLICIT,
@@ -131,8 +141,18 @@ _LASTING = (
         "<I>(?:dream (?:of|about)|aim to|plan (?:on|to)|intend to|aspire to|hope to) <V>",
         "see, hear, keep, do, be able",
     ),
-    ("goal", CLEAR, rf"<AM>{_STRIVING} <V>", "(?:to )?(?:see|hear|do|keep|make the most)"),
-    ("goal", WEAK, f"I(?:'d| would) love to (?P<value>(?:{_PLANNED}|learn|own|live|become|work|write) .*)", ""),
+    (
+        "goal",
+        CLEAR,
+        rf"<AM>{_STRIVING} <V>",
+        "(?:to )?(?:see|hear|do|keep|make|ask|find|get|learn more|use|try|check|have)",
+    ),
+    (
+        "goal",
+        WEAK,
+        f"I(?:'d| would) love to (?P<value>(?:{_PLANNED}|learn|own|live|become|work|write) .*)",
+        "learn more, start with",
+    ),
     ("plan", CLEAR, rf"<AM>(?:going to|gonna) (?P<value>{_PLANNED} .*)", ""),
     (
         "learning",
@@ -206,7 +226,7 @@ _BEEN = either(
 _PEOPLE = (
     (
         CLEAR,
-        rf"<MY> <KIN>,? <NAME>,?(?: (?P<verb>{_BEING}|{_DOES})|(?P<short>'s)) <V>",
+        rf"<MY> <KIN>,? <NAME>,?(?: (?P<verb>{_BEING}|{_DOES})|(?P<short>'s(?= (?:an?|the|from|in|allergic|\d)))) <V>",
         "so, really, very, doing, great, amazing, fine, okay, awesome, super, been (?:so|great), going, coming, here",
     ),
     (CLEAR, r"<MY> <KIN>(?: <NAME>)? (?P<value>passed away\b.*)", ""),

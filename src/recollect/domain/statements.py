@@ -13,7 +13,7 @@ from recollect.domain.sentences import Sentence, sentences_in
 from recollect.domain.statement_directions import CORRECTIONS, DIRECTIONS
 from recollect.domain.statement_lives import LIVES
 from recollect.domain.statement_rules import WEAK, About, Rule
-from recollect.domain.statement_vetoes import is_doubted, is_empty, is_of_others, is_question, is_supposed
+from recollect.domain.statement_vetoes import is_doubted, is_empty, is_of_others, is_question, is_slight, is_supposed
 
 MOST_STATEMENTS = 50
 """Statements that one text gives at most."""
@@ -122,6 +122,8 @@ def _statement(clause: Sentence, subject: str, source: Source, supposed: bool) -
             continue
         value = object_in(clause.part(*found.span("value")))
         apart = not rule.directs and (supposed or is_of_others(clause.plain[begin:]) or is_empty(value))
+        if rule.predicate == "event":
+            apart = apart or is_slight(value, clause.plain)
         if apart or not value:
             return None
         named = found.groupdict()
