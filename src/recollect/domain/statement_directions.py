@@ -101,7 +101,7 @@ _DECIDED = (
     ("decided", CLEAR, "(?:let's|we will|we'll|we're going to) use <V>", ""),
     ("decided", CLEAR, "<AM>(?:going with|switching to|sticking with|migrating to|moving away from) <V>", ""),
     ("uses", CLEAR, "(?:<I>use|<AM>using|<I>(?:deploy|host) (?:on|to|with)) <V>", ""),
-    ("uses", WEAK, r"(?:please )?use (?=[^\W_])<V>", "the"),
+    ("uses", WEAK, r"(?:please )?use (?=[^\W_])(?=.* (?:for|in|by default|instead|everywhere)\b)<V>", "the"),
 )
 _WORKS = either(
     "team, company, project, repo, repository, codebase, service, backend, frontend, app, api, stack, database, server",

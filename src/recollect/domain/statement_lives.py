@@ -111,7 +111,7 @@ _LASTING = (
         "habit",
         CLEAR,
         rf"<I>(?P<value>[a-z]+ (?!that|it\b).*\b{_REPEATED}\b.*)",
-        "have, want, need, think, like, had, know",
+        "also, really, just, still, have, want, need, think, like, had, know",
     ),
     (
         "habit",
