@@ -68,7 +68,7 @@ def _own_lines(text: str) -> Iterator[str]:
     for line in text.splitlines():
         if _FENCE.match(line):
             fenced = not fenced
-        elif not fenced and not _PASTED.match(line):
+        elif not fenced and line.strip() and not _PASTED.match(line):
             yield " ".join(_BULLET.sub("", line, count=1).split())
 
 

@@ -13,7 +13,7 @@ def _anywhere(*written: str) -> re.Pattern[str]:
 
 _ASKED = re.compile(
     either(
-        r"(?:what|who|whom|whose|when|where|why|how|which)\b",
+        r"(?:what|who|whom|whose|why|how|which)\b, (?:when|where) (?:do|does|did|is|are|was|were|can|will|should)\b",
         "(?:do|does|did|is|are|was|were|can|could|would|will|should|have|has|am|may|shall)"
         r" (?:i|you|we|they|he|she|it|there|my|the|your)\b",
     ),
