@@ -38,6 +38,7 @@ SEED = [
     ("Actually, my name is Grace.", "name", "Grace", EventType.CORRECTION),
     ("Correction: my timezone is UTC.", "timezone", "UTC", EventType.CORRECTION),
     ("My editor is not Vim but Emacs.", "editor", "not Vim", EventType.CORRECTION),
+    ("You can call me Ada if you like.", "name", "Ada", EventType.FACT),
     ("Ich heiße Jürgen.", "name", "Jürgen", EventType.FACT),
     ("Je m’appelle Chloé.", "name", "Chloé", EventType.FACT),
 ]
@@ -170,6 +171,7 @@ LEFT = {
     "people": ("My sister is so sweet.", "My kids are amazing.", "How is my mother doing?"),
     "based_in": ("The film is based in part on facts.", "Is our company based in Oslo?", "Our team is great."),
     "corrects": ("Actually, it was fun.", "Actually, thanks!", "No, the cat?"),
+    "suppositions": ("If so, my name is Eve.", "Suppose my timezone is UTC.", "Unless I err, my editor is Vim."),
     "reactions": ("That's great!", "Thank you so much, Ana!", "Sounds like fun, good luck!"),
     "generic": ("The sky is blue.", "People like coffee.", "Time flies when it rains."),
     "doubts": ("I think I might move to Rome.", "I'm probably allergic to nuts.", "Perhaps, I like tea."),
@@ -355,8 +357,9 @@ def test_any_text_gives_the_same_statements_again_and_each_is_in_the_text(text: 
         assert each.key in (None, each.predicate)
 
 
-@given(text=st.sampled_from([text for text, *_ in SEED]))
-def test_a_keyed_fact_is_the_one_that_governance_finds_in_english(text: str) -> None:
-    fact = fact_in(text)
-    if fact is not None:
-        assert (fact.key, fact.value.split(" but ")[0]) == (only(text).key, only(text).value)
+@pytest.mark.parametrize("text", [text for text, *_ in SEED if fact_in(text)])
+def test_a_keyed_fact_is_the_one_that_governance_finds_up_to_where_the_thought_ends(text: str) -> None:
+    fact, found = fact_in(text), only(text)
+    assert fact is not None
+    assert fact.key == found.key
+    assert fact.value.startswith(found.value)

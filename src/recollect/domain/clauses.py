@@ -40,7 +40,7 @@ _PARTED = re.compile(
 _JOINT = pattern(r"\b(?:my|our) <KIN>(?: \w+)?$")
 """The first of two who do something together."""
 _ENDED = re.compile(
-    r"[.!?](?= |$)|[,;:…](?= |$)| ?-+ |--| (?:but|because|'cause|which) | and (?:it|that|this|they)\b", re.IGNORECASE
+    r"[.!?](?= |$)|[,;:…](?= |$)| ?-+ |--| (?:but|because|'cause|which|if) | and (?:it|that|this|they)\b", re.IGNORECASE
 )
 _AROUND = " \"'“”‘’«»`()[].,;:!?…"
 

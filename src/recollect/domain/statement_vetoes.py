@@ -25,7 +25,7 @@ _DOUBTED = _anywhere(
     "i don't know, who knows, or something, kidding, joking, as if",
 )
 _SUPPOSED = _anywhere(
-    "if(?! (?:that's|possible|it's okay|you don't mind)\\b)",
+    "if(?! (?:that's|possible|it's okay|you (?:don't mind|like|want|prefer))\\b)",
     "imagine, suppose, pretend, let's say, unless, wish, hypothetically, assuming, in theory",
     "(?:could|would|should) have",
 )

@@ -121,10 +121,7 @@ def _statement(clause: Sentence, subject: str, source: Source, supposed: bool) -
         if found is None:
             continue
         value = object_in(clause.part(*found.span("value")))
-        apart = not rule.directs and (supposed or is_of_others(clause.plain[begin:]) or is_empty(value))
-        if rule.predicate == "event":
-            apart = apart or is_slight(value, clause.plain)
-        if apart or not value:
+        if not value or not _is_stated(rule, value, clause.plain[begin:], supposed):
             return None
         named = found.groupdict()
         return Statement(
@@ -137,6 +134,16 @@ def _statement(clause: Sentence, subject: str, source: Source, supposed: bool) -
             key=rule.predicate if rule.keyed else None,
         )
     return None
+
+
+def _is_stated(rule: Rule, value: str, plain: str, supposed: bool) -> bool:
+    """True for what is meant to last. To the assistant one may say "if" and "you", but not in a fact of one's own."""
+    if supposed and (rule.keyed or not rule.directs):
+        return False
+    if rule.directs:
+        return True
+    slight = rule.predicate == "event" and is_slight(value, plain)
+    return not (slight or is_of_others(plain) or is_empty(value))
 
 
 def _event_type(rule: Rule, plain: str, source: Source) -> EventType:
