@@ -48,10 +48,13 @@ class Conversation:
     questions: list[Question] = field(repr=False)
 
 
-def conversations(folder: Path, most: int | None = None) -> Iterator[Conversation]:
-    """Every conversation of the files that are there; at most so many of each benchmark."""
-    for pattern, read in (("locomo*.json*", _locomo), ("longmemeval*.json*", _longmemeval)):
-        for path in sorted(folder.glob(pattern)):
+def conversations(folder: Path, most: int | None = None, only: str | None = None) -> Iterator[Conversation]:
+    """Every conversation of the files that are there, or of one benchmark only; at most so many of each."""
+    for benchmark, pattern, read in (
+        (LOCOMO, "locomo*.json*", _locomo),
+        (LONGMEMEVAL, "longmemeval*.json*", _longmemeval),
+    ):
+        for path in sorted(folder.glob(pattern)) if only in (None, benchmark) else ():
             for number, said in enumerate(_loaded(path)):
                 if most is None or number < most:
                     yield read(said)
