@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -25,8 +25,9 @@ from recollect.domain.promotion.consent_checks import Need, Rested
 from recollect.domain.promotion.contradictions import Known
 from recollect.domain.promotion.standing import Classification, Standing, Trust
 
-MOST_LINEAGE = 256
-"""So many sources of a record can be asked for; what has more is undone by asking for those that come first."""
+MOST_LINEAGE = 200
+"""So many sources of a record are kept to be asked for, the first ones; others are found by way of its parents."""
+_MOST_PARENTS = 50
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +70,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     supersedes: tuple[str, ...] = ()
     derived_from: tuple[str, ...] = ()
     lineage: tuple[str, ...] = ()
-    """Everything that it comes from, directly or not."""
+    """Every source that it comes from, directly or by way of records: captures, sessions, tools, people."""
     key: str | None = None
     session: str | None = None
     ends_at: Instant | None = None
@@ -131,7 +132,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
             "behavioral": self.behavioral,
             "event_type": self.event_type.value,
             "kind": self.kind.value,
-            "lineage": list(self.lineage[:MOST_LINEAGE]),
+            "lineage": [*self.lineage[:MOST_LINEAGE], self.proposal_id],
+            "parents": list(self.derived_from[:_MOST_PARENTS]),
             "pinned": self.pinned,
             "tier": self.tier.value,
         }
@@ -172,9 +174,7 @@ def place_in(record_id: str) -> tuple[Space, str, str] | None:
     return Space(space), owner, key
 
 
-def lineage_of(*parts: str | None, parents: Mapping[str, tuple[str, ...]] | None = None) -> tuple[str, ...]:
-    """Everything that something comes from: what is named, and what that came from."""
-    named = [part for part in parts if part]
-    for parent, theirs in (parents or {}).items():
-        named += [parent, *theirs]
-    return tuple(dict.fromkeys(named))
+def lineage_of(*parts: str | None, parents: Iterable[tuple[str, ...]] = ()) -> tuple[str, ...]:
+    """Every source of something: those of the records that it was derived from, and its own."""
+    inherited = [source for theirs in parents for source in theirs]
+    return tuple(dict.fromkeys([*inherited, *(part for part in parts if part)]))

@@ -119,8 +119,8 @@ class Promoting(Shelving):
             origin,
             trust=standing.trust,
             classification=standing.classification,
-            derived_from=tuple(parents),
-            lineage=lineage_of(*origin.lineage, parents={each.id: each.lineage for each in found}),
+            derived_from=tuple(dict.fromkeys(parents)),
+            lineage=lineage_of(*origin.lineage, parents=[each.lineage for each in found]),
         )
 
     def _space_for(self, origin: Origin) -> tuple[Space, PromotionRequest | None]:
@@ -317,9 +317,7 @@ class Promoting(Shelving):
             subject=waiting.subject,
             supersedes=tuple(each.id for each in rivals),
             derived_from=origin.derived_from,
-            lineage=lineage_of(
-                *origin.lineage, waiting.id, f"principal:{origin.principal}", *approved_by, *origin.derived_from
-            ),
+            lineage=lineage_of(*origin.lineage, *(f"principal:{each}" for each in (origin.principal, *approved_by))),
             key=statement.key,
             session=origin.session,
             ends_at=ends_at,

@@ -71,7 +71,7 @@ def origin_of_move(record: Record, target: Space) -> Origin:
         tier=record.tier,
         space=target,
         derived_from=(record.id,),
-        lineage=lineage_of(parents={record.id: record.lineage}),
+        lineage=record.lineage,
         moved_from=record.id,
     )
 
@@ -118,6 +118,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
             "tier": self.proposal["tier_target"],
             "risk": self.risk,
             "lineage": [*self.origin.lineage[:200], f"principal:{self.origin.principal}"],
+            "parents": list(self.origin.derived_from[:50]),
         }
 
 

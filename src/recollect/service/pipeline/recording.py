@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from recollect.domain.address import ROOT, Namespace
+from recollect.domain.address import ROOT, Address, Namespace
 from recollect.domain.callers import Action
 from recollect.domain.errors import InvalidQuery, InvalidRequest, NotFound
 from recollect.domain.filters import Filter, parse_filter
@@ -267,23 +267,37 @@ class Recording(Capturing):
         named = source if source is not None else f"principal:{principal}"
         wanted = parse_filter(None if after is not None else {"lineage": shapes.text(named, "source")})
         since = None if after is None else read_moment(after)
-        records = await self._found(Plane.RECORD, within, wanted, since)
-        own = await self._itself(source)
-        proposals = await self._found(Plane.PROPOSAL, within, wanted, since)
-        waiting = [row for row in proposals if row.value and _read(row.value).status == "waiting"]
+        found = {row.address: row for row in await self._found(Plane.RECORD, within, wanted, since)}
+        found |= {row.address: row for row in await self._itself(source)}
+        found = await self._descendants(within, found)
+        records = [read_record(row.value) for row in found.values() if row.value is not None]
+        wanted_too = [wanted, *_naming([each.id for each in records])]
+        proposals = [row for each in wanted_too for row in await self._found(Plane.PROPOSAL, within, each, since)]
+        read = {waiting.id: waiting for waiting in (_read(row.value) for row in proposals if row.value)}
+        waiting = [each for each in read.values() if each.status == "waiting"]
         if dry_run:
-            return {"dry_run": True, "records": len(records) + len(own), "proposals": len(waiting)}
+            return {"dry_run": True, "records": len(records), "proposals": len(waiting)}
         ended = 0
         by_place: dict[Places, list[Record]] = {}
-        for row in [*records, *own]:
+        for address, row in found.items():
             if row.value is not None:
-                by_place.setdefault(places_at(row.address.namespace), []).append(read_record(row.value))
+                by_place.setdefault(places_at(address.namespace), []).append(read_record(row.value))
         for places, mine in by_place.items():
             for start in range(0, len(mine), _AT_ONCE):
                 ended += await self._end(places, mine[start : start + _AT_ONCE], Reason.UNDONE)
-        withdrawn = await self._withdraw([_read(row.value) for row in waiting if row.value])
+        withdrawn = await self._withdraw(waiting)
         await self._workings.indexing.forget_ended(self._tenant)
         return {"dry_run": False, "records": ended, "proposals": withdrawn}
+
+    async def _descendants(self, within: Namespace, found: dict[Address, Row]) -> dict[Address, Row]:
+        """What was found, and all that was derived from it, however many steps away."""
+        newest = list(found.values())
+        while newest:
+            ids = [read_record(row.value).id for row in newest if row.value is not None]
+            rows = [row for each in _naming(ids) for row in await self._found(Plane.RECORD, within, each, None)]
+            newest = [row for row in rows if row.address not in found]
+            found = found | {row.address: row for row in newest}
+        return found
 
     async def _itself(self, source: str | None) -> list[Row]:
         """The record that is named as a source, which goes with what was derived from it."""
@@ -335,6 +349,11 @@ class Recording(Capturing):
 
             done += await self._workings.remembering.within(self._caller, each.places, work, each.id)
         return done
+
+
+def _naming(ids: list[str]) -> list[Filter]:
+    """What asks for everything that was derived from one of these, some at a time."""
+    return [parse_filter({"parents": {"in": ids[start : start + 100]}}) for start in range(0, len(ids), 100)]
 
 
 def _read(raw: bytes) -> Waiting:
