@@ -42,7 +42,7 @@ from recollect.domain import (
     words,
 )
 from recollect.domain.errors import RecollectError, all_errors
-from recollect.ports import credentials, embedder, keys, policy, store, vectors
+from recollect.ports import credentials, embedder, extractor, keys, policy, store, vectors
 from recollect.service import audit, identity, looking, policies, reading, transfer, tuning, views
 from recollect.service.administration import Administration
 from recollect.service.hands import Hands
@@ -362,6 +362,7 @@ def _clauses() -> str:
         ("The policy", policy),
         ("The credentials", credentials),
         ("The embedder", embedder),
+        ("The extractor", extractor),
         ("The vector store", vectors),
     ):
         lines = _promises(module).splitlines()

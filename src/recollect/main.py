@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from recollect.backends.embedding import EmbeddingOptions, embedder_named, embedder_of
+from recollect.backends.extraction import ExtractionOptions, extractor_of
 from recollect.backends.keyring import CommandMasterKeys, Envelope, FileMasterKeys
 from recollect.backends.memory import MemoryKeyStore, MemoryStore
 from recollect.backends.opa import OpaEngine
@@ -38,6 +39,7 @@ from recollect.domain.identity import RANDOM_BYTES, uuid7
 from recollect.domain.instants import Instant
 from recollect.engines import SQLITE, engine_of, shown
 from recollect.ports.clock import Clock, Ids
+from recollect.ports.extractor import Extractor
 from recollect.ports.keys import KeyStore, MasterKeys
 from recollect.ports.policy import Engine
 from recollect.ports.store import Store
@@ -240,6 +242,21 @@ def _embedding(settings: Settings) -> EmbeddingOptions:
         settings.embedder_batch,
         settings.embedder_threads,
         settings.model_dir,
+    )
+
+
+def extractor_from(settings: Settings) -> Extractor:
+    """What finds statements in passages, as the settings say."""
+    return extractor_of(
+        ExtractionOptions(
+            settings.extractor,
+            settings.extractor_url,
+            settings.extractor_model,
+            None if settings.extractor_key is None else settings.extractor_key.reveal(),
+            settings.extractor_seconds,
+            settings.extractor_attempts,
+            settings.extractor_tokens,
+        )
     )
 
 

@@ -28,8 +28,8 @@ from tests.embedding.server import (
     with_rows,
 )
 
+from recollect.backends.asking import ATTEMPTS, asked_to_wait
 from recollect.backends.embedding import HashingEmbedder, HttpEmbedder
-from recollect.backends.embedding.patience import ATTEMPTS, asked_to_wait
 from recollect.domain.errors import EmbedderTrouble, InvalidSetting, TextRefused
 from recollect.ports.embedder import Model, Purpose, Vectors
 

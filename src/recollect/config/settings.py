@@ -151,6 +151,23 @@ class Settings:
     embedder_batch: int = _setting(32, "How many texts are embedded at once; 1 to 2,048.")
     embedder_threads: int = _setting(0, "How many threads the local model uses; 0: as many as there are, up to 4.")
     model_dir: str | None = _setting(None, "A directory with the files of the local model, instead of those that ship.")
+    extractor: str = _setting(
+        "rules",
+        "What finds in a passage what is worth remembering: `rules`, known patterns in the service itself; or `llm`, a "
+        "model at `extractor_url`, for which the rules stand in when it does not answer as it should.",
+    )
+    extractor_url: str | None = _setting(
+        None,
+        "Where the server for `extractor = llm` is, up to `/v1`; https, or on loopback. It speaks OpenAI's protocol "
+        "for chat completions, with JSON schemas.",
+    )
+    extractor_model: str | None = _setting(None, "The model that this server is asked for.")
+    extractor_key: Secret | None = _setting(None, "What Recollect shows to this server, if it asks for a key.")  # noqa: RUF009 - it makes a field, like all others
+    extractor_seconds: float = _setting(
+        20.0, "How long one passage may take, with all repetitions, before the rules stand in."
+    )
+    extractor_attempts: int = _setting(3, "How often the server is asked about one passage at most; 1 to 10.")
+    extractor_tokens: int = _setting(1_024, "How many tokens an answer may have; 64 to 16,384.")
     search_language: str = _setting(
         "english", "The language whose word stems searches know: a Snowball language, or `none`."
     )
@@ -235,6 +252,7 @@ class Settings:
         if self.opa_url is not None and not _is_safe_url(self.opa_url):
             raise InvalidSetting("opa_url must begin with https://, or with http:// on loopback")
         self._check_embedder()
+        self._check_extractor()
         if self.log_level not in _LEVELS:
             raise InvalidSetting(f"log_level must be one of {', '.join(_LEVELS)}, not {self.log_level!r}")
         if self.log_format not in ("text", "json"):
@@ -255,6 +273,14 @@ class Settings:
         if self.embedder_dimension is not None:
             self._check_whole("embedder_dimension", 8, 8_192)
         checked_language(self.search_language)
+
+    def _check_extractor(self) -> None:
+        if self.extractor not in _EXTRACTORS:
+            raise InvalidSetting(f"extractor must be one of {', '.join(_EXTRACTORS)}, not {self.extractor!r}")
+        if self.extractor == "llm" and (self.extractor_url is None or self.extractor_model is None):
+            raise InvalidSetting("extractor = llm needs extractor_url and extractor_model")
+        if self.extractor_url is not None and not _is_safe_url(self.extractor_url):
+            raise InvalidSetting("extractor_url must begin with https://, or with http:// on loopback")
 
     def _check_transport(self) -> None:
         if not isinstance(self.host, str) or not self.host or any(map(str.isspace, self.host)):
@@ -320,6 +346,8 @@ _WHOLE = (
     ("max_connections", 1, 100_000),
     ("embedder_batch", 1, 2_048),
     ("embedder_threads", 0, 256),
+    ("extractor_attempts", 1, 10),
+    ("extractor_tokens", 64, 16_384),
     ("search_memory_mb", 16, 1 << 20),
     ("vectors_exact", 0, 10_000_000),
 )
@@ -327,6 +355,7 @@ _NUMBERS = (
     ("busy_seconds", 0.001, 3_600),
     ("opa_seconds", 0.01, 60),
     ("embedder_seconds", 0.1, 600),
+    ("extractor_seconds", 0.1, 600),
     ("body_seconds", 0.1, 3_600),
     ("request_seconds", 0.1, 86_400),
     ("rate_per_second", 0, 1e9),
@@ -335,17 +364,20 @@ _NUMBERS = (
     ("jwt_leeway_seconds", 0, 60),
 )
 _SWITCHES = ("allow_plain_http", "vectors_half", "tenant_policies", "require_justification")
-_SECRETS = ("store", "vectors", "vectors_key", "jwt_key", "opa_token", "embedder_key")
+_SECRETS = ("store", "vectors", "vectors_key", "jwt_key", "opa_token", "embedder_key", "extractor_key")
 _POSTGRES = ("postgresql://", "postgres://")
 _STORES = (*_POSTGRES, "mongodb://", "mongodb+srv://", "sqlite:///")
 _VECTORS = (*_POSTGRES, "qdrant:///", "qdrant+http://", "qdrant+https://")
 PGVECTOR = "pgvector"
 """The setting `vectors` that means the store's own database."""
 _ENGINES = ("rego", "opa", "builtin")
+_EXTRACTORS = ("rules", "llm")
 _EMBEDDERS = ("local", "openai", "hashing", "none")
 _TEXTS = (
     "embedder_url",
     "embedder_model",
+    "extractor_url",
+    "extractor_model",
     "model_dir",
     "policy_dir",
     "opa_url",
@@ -363,5 +395,8 @@ _TEXTS = (
 
 
 def _is_safe_url(url: str) -> bool:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost"))

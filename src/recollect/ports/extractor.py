@@ -35,7 +35,7 @@ class Extracted(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     """The extractor that found them: `rules`, or `llm:` and the name of the model."""
     answer: str | None = None
-    """What was answered, as it can be given to a later run; None when nobody was asked."""
+    """What was answered, or why the rules stood in, as it can be given to a later run; else None."""
     trouble: str | None = None
     """Why the rules stood in, as one of a few words; None when they did not have to."""
     tokens: int = 0

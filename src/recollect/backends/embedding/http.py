@@ -11,15 +11,23 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from threading import Event, Lock
-from urllib.parse import urlsplit
 
 import httpx
 import msgspec
 import numpy as np
 
+from recollect.backends.asking import (
+    NoAnswer,
+    Patience,
+    TooLong,
+    asked_to_wait,
+    check_url,
+    client_for,
+    headers_with,
+    posted,
+)
 from recollect.backends.embedding.answers import rows_of, unit_of
-from recollect.backends.embedding.patience import Patience, asked_to_wait
-from recollect.domain.errors import EmbedderTrouble, InvalidSetting, TextRefused
+from recollect.domain.errors import EmbedderTrouble, TextRefused
 from recollect.ports.embedder import Embedder, Model, Purpose, Vectors
 
 NAME = "openai/"
@@ -29,7 +37,6 @@ MOST_CONNECTIONS = 8
 _SHORT = 256
 """No model is too small for a text of so many characters."""
 _PROBE = "hello"
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _TEXT_AT_FAULT = frozenset({400, 413, 422})
 _PASSING = frozenset({408, 425, 429})
 
@@ -49,14 +56,12 @@ class HttpEmbedder(Embedder):
         chance: Callable[[], float] = random.random,
     ) -> None:
         """With a dimension, the server is asked for it; `seconds` are for one request with all its repetitions."""
-        check_url(url)
+        check_url(url, "embedder_url", "embedder_key")
         self.model_name = name_of(model, dimension)
         self.batch = batch
         self._url = f"{url.rstrip('/')}/embeddings"
         self._asked = {"model": model} | ({} if dimension is None else {"dimensions": dimension})
-        self._headers = {"content-type": "application/json", "accept-encoding": "identity"}
-        if key is not None:
-            self._headers["authorization"] = f"Bearer {key}"
+        self._headers = headers_with(key)
         self._seconds = seconds
         self._chance = chance
         self._lock = Lock()
@@ -150,24 +155,16 @@ class HttpEmbedder(Embedder):
                     raise EmbedderTrouble(passing.message) from None
 
     def _post(self, body: bytes, most: int, seconds: float) -> bytes:
-        """The answer to one attempt, of which no more is read than there may be, and no longer."""
-        answer = bytearray()
-        deadline = time.monotonic() + seconds
+        """The answer to one attempt."""
         client = self._opened()
         try:
-            with client.stream("POST", self._url, content=body, headers=self._headers, timeout=seconds) as response:
-                _check_status(response)
-                for piece in response.iter_bytes():
-                    answer += piece
-                    if time.monotonic() > deadline:
-                        raise _Passing("the embedding server did not answer in time")
-                    if len(answer) > most:
-                        raise EmbedderTrouble("the embedding server gave an answer that is too long")
-        except httpx.TimeoutException:
-            raise _Passing("the embedding server did not answer in time") from None
-        except (httpx.HTTPError, httpx.StreamError, RuntimeError, OSError) as problem:
-            raise _Passing(f"the embedding server cannot be reached: {type(problem).__name__}") from None
-        return bytes(answer)
+            return posted(client, self._url, body, self._headers, most=most, seconds=seconds, check=_check_status)
+        except TooLong:
+            raise EmbedderTrouble("the embedding server gave an answer that is too long") from None
+        except NoAnswer as none:
+            if none.slow:
+                raise _Passing("the embedding server did not answer in time") from None
+            raise _Passing(f"the embedding server cannot be reached: {none.why}") from None
 
     def _opened(self) -> httpx.Client:
         """The client; made at the first request, because reading the trusted certificates takes long."""
@@ -175,8 +172,7 @@ class HttpEmbedder(Embedder):
             if self._closing.is_set():
                 raise EmbedderTrouble("the embedder was closed")
             if self._client is None:
-                limits = httpx.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=MOST_CONNECTIONS)
-                self._client = httpx.Client(limits=limits, trust_env=False, follow_redirects=False)
+                self._client = client_for(MOST_CONNECTIONS, kept=MOST_CONNECTIONS)
             return self._client
 
     def _checked(self, answer: bytes, count: int) -> list[Vectors]:
@@ -221,19 +217,6 @@ class _Passing(Exception):
 def name_of(model: str, dimension: int | None) -> str:
     """The name of a server's model; one that was asked for a dimension is another model."""
     return f"{NAME}{model}" if dimension is None else f"{NAME}{model}#{dimension}"
-
-
-def check_url(url: str) -> None:
-    """Refuse an address to which texts and key would travel in the open, or that has a password in it."""
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname if parts.port != 0 else None
-    except ValueError:
-        raise InvalidSetting("embedder_url must be an address, like https://example.com/v1") from None
-    if not host or not (parts.scheme == "https" or (parts.scheme == "http" and host in _LOOPBACK)):
-        raise InvalidSetting("embedder_url must begin with https://, or with http:// on loopback")
-    if parts.username is not None or parts.query or parts.fragment:
-        raise InvalidSetting("embedder_url must be a plain address; give the key with embedder_key")
 
 
 def _sendable(text: str, place: int) -> str:
