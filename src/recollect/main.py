@@ -8,6 +8,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -45,6 +46,7 @@ from recollect.ports.policy import Engine
 from recollect.ports.store import Store
 from recollect.ports.vectors import VectorStore
 from recollect.service.memories import Memories
+from recollect.service.pipeline.terms import USUAL, Terms
 from recollect.service.rules import Rules
 from recollect.service.series import Embedders
 from recollect.service.workings import Workings
@@ -194,6 +196,8 @@ def compose(
         ids=ids,
         engine=engine,
         rules=rules_of(settings),
+        finder=extractor_from(settings),
+        terms=terms_of(settings),
         embedders=Embedders(embedder_of(options), lambda model: embedder_named(model, options)),
         language=settings.search_language,
         search_bytes=settings.search_memory_mb << 20,
@@ -258,6 +262,11 @@ def extractor_from(settings: Settings) -> Extractor:
             settings.extractor_tokens,
         )
     )
+
+
+def terms_of(settings: Settings) -> Terms:
+    """By which rules is remembered, as the settings say."""
+    return replace(USUAL, verified_tools=frozenset(settings.verified_tools))
 
 
 def rules_of(settings: Settings) -> Rules:

@@ -24,6 +24,7 @@ from tests.faults.workload import (
     raw,
 )
 
+from recollect.backends.extraction import RulesExtractor
 from recollect.backends.policy import BuiltinEngine
 from recollect.backends.sqlite import commits
 from recollect.backends.sqlite.connections import open_connection
@@ -87,7 +88,13 @@ def memories(opened: Opened) -> Memories:
     assert opened.keyring is not None
     engine = BuiltinEngine()
     workings = Workings.over(
-        opened.store, opened.keyring, clock=opened.clock, ids=opened.ids, engine=engine, rules=Rules()
+        opened.store,
+        opened.keyring,
+        clock=opened.clock,
+        ids=opened.ids,
+        engine=engine,
+        finder=RulesExtractor(),
+        rules=Rules(),
     )
     return Memories(workings, local_caller("default"))
 

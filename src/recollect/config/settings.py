@@ -101,6 +101,9 @@ class Settings:
         "The port of the gRPC door, at the same address and with the same TLS; the next free one is taken when it is "
         "in use. 0: any free one. None: there is no gRPC door. It needs `recollect[grpc]`.",
     )
+    verified_tools: tuple[str, ...] = _setting(
+        (), "The names of tools that are known to be right about what they return, so that it is taken for verified."
+    )
     mcp_hosts: tuple[str, ...] = _setting(
         (),
         "The names, with or without a port, by which clients reach the MCP door at `/mcp`, beside loopback and `host`.",
@@ -285,7 +288,7 @@ class Settings:
     def _check_transport(self) -> None:
         if not isinstance(self.host, str) or not self.host or any(map(str.isspace, self.host)):
             raise InvalidSetting("host must be an address to listen on, like 127.0.0.1")
-        for name in ("mcp_hosts", "mcp_origins"):
+        for name in ("verified_tools", "mcp_hosts", "mcp_origins"):
             given = getattr(self, name)
             if not isinstance(given, tuple) or not all(isinstance(each, str) and each.strip() for each in given):
                 raise InvalidSetting(f"{name} must be a list of texts")

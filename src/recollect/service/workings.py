@@ -18,7 +18,7 @@ from recollect.service.extraction import Extractor
 from recollect.service.guard import Guard
 from recollect.service.indexing import Indexing
 from recollect.service.pipeline.engine import Remembering
-from recollect.service.pipeline.plain import RulesOnly
+from recollect.service.pipeline.terms import USUAL, Terms
 from recollect.service.policies import Policies
 from recollect.service.rules import Rules
 from recollect.service.searching import Searching
@@ -60,12 +60,13 @@ class Workings:
         ids: Ids,
         engine: Engine,
         rules: Rules,
+        finder: Finder,
+        terms: Terms = USUAL,
         embedders: Embedders | None = None,
         language: str = "english",
         search_bytes: int = 512 << 20,
         vectors: VectorStore | None = None,
         exact: int = 0,
-        finder: Finder | None = None,
     ) -> Workings:
         """The workings over a store, its keys, an engine for policies and what makes vectors."""
         indexing = Indexing(store, keyring, embedders or Embedders(None, lambda _: None), clock, rules, language)
@@ -78,7 +79,7 @@ class Workings:
         tokens, transfer = Tokens(store, guard, clock), Transfer(store, guard)
         extractor, tuning = Extractor(store, policies, engine, clock), Tuning(store, audit, rules)
         turns = Turns()
-        remembering = Remembering(store, keyring, guard, clock, ids, turns, finder or RulesOnly(), stir=indexing.stir)
+        remembering = Remembering(store, keyring, guard, clock, ids, turns, finder, terms, indexing.stir)
         return Workings(
             store,
             keyring,
@@ -106,6 +107,7 @@ class Workings:
                 await self.decisions.keep()
             with suppress(RecollectError):
                 await self.store.aside(self._end_search)
+            self.remembering.extractor.close()
             await self.store.close()
             self.keyring.close()
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -118,7 +119,10 @@ class Remembering:
         passage = Passage(text=text, source=capture.source, subject=capture.about, at=capture.at)
         if not self.extractor.asks:
             return self.extractor.extract(passage, recorded)
-        return await self.store.aside(lambda: self.extractor.extract(passage, recorded))
+        if self.store.direct:
+            return self.extractor.extract(passage, recorded)
+        # On a thread of its own: the store's few have other work, and this may take its time.
+        return await asyncio.to_thread(self.extractor.extract, passage, recorded)
 
     async def look_into(self, under_way: Promoting, capture: Capture, extracted: Extracted) -> list[Remembered]:
         """Consider everything that was found in a capture, and note what became of it."""
