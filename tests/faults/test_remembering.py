@@ -1,0 +1,131 @@
+"""Every operation on the files fails once on the way in: no proposal is lost, none is applied twice, none untold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from tests.faults.test_fail_at_n import FAULTS, Case, explored
+from tests.faults.workload import TENANT, Opened
+
+from recollect.backends.extraction import RulesExtractor
+from recollect.backends.policy import BuiltinEngine
+from recollect.backends.policy.builtin import BuiltinPolicy
+from recollect.domain.bundles import Bundle
+from recollect.domain.callers import Caller, local_caller
+from recollect.domain.errors import ReviewRefused
+from recollect.ports.policy import Review, Verdict
+from recollect.service.memories import Memories
+from recollect.service.pipeline.shelving import Shelving
+from recollect.service.rules import Rules
+from recollect.service.workings import Workings
+from recollect.sync import drive
+from recollect.testing.faults.failing import BROKEN, Fault
+
+
+class Trusting(BuiltinPolicy):
+    """Approves what users say of themselves, as the shipped policy does."""
+
+    async def review(self, caller: Caller, proposal: Mapping[str, Any]) -> Review:
+        """Theirs, yes; all else waits."""
+        if proposal["origin"] in ("user_stated", "imposed"):
+            return Review(Verdict.APPROVE, "said so", "stated_by_user")
+        return await super().review(caller, proposal)
+
+
+class TrustingEngine(BuiltinEngine):
+    """Has that one policy."""
+
+    async def policy(self, bundle: Bundle | None) -> BuiltinPolicy:
+        """Always the same."""
+        del bundle
+        return Trusting()
+
+
+def memories(opened: Opened) -> Memories:
+    assert opened.keyring is not None
+    workings = Workings.over(
+        opened.store,
+        opened.keyring,
+        clock=opened.clock,
+        ids=opened.ids,
+        engine=TrustingEngine(),
+        finder=RulesExtractor(),
+        rules=Rules(),
+    )
+    return Memories(workings, local_caller(TENANT))
+
+
+def _prepare_pending(opened: Opened) -> None:
+    mine = memories(opened)
+    drive(mine.capture([{"text": "My name is Ada."}]))
+    opened.clock.advance(1)
+    drive(mine.capture([{"text": "My name is Ada Lovelace. I prefer tea."}], remember="later"))
+
+
+def _look(opened: Opened) -> None:
+    drive(memories(opened).remember_pending())
+
+
+def _prepare_proposal(opened: Opened) -> None:
+    mine = memories(opened)
+    drive(mine.capture([{"text": "My name is Ada."}]))
+    candidate = {
+        "entity_ceid": "user:admin",
+        "predicate": "name",
+        "value": "Grace",
+        "evidence_refs": ["tool:x:1"],
+        "confidence": 0.9,
+    }
+    told = drive(mine.propose({"candidate": candidate, "class": "evidence_link"}))
+    assert told["outcome"] == "waiting"
+
+
+def _approve(opened: Opened) -> None:
+    mine = memories(opened)
+    waiting = drive(mine.list_proposals())["proposals"]
+    with suppress(ReviewRefused):
+        for each in waiting:
+            drive(mine.approve_proposal(each["proposal_id"]))
+
+
+def _reject(opened: Opened) -> None:
+    mine = memories(opened)
+    for each in drive(mine.list_proposals())["proposals"]:
+        drive(mine.reject_proposal(each["proposal_id"]))
+
+
+@FAULTS
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(Case(_prepare_pending, _look, sealed=True), id="looking into a capture"),
+        pytest.param(Case(_prepare_proposal, _approve, sealed=True), id="approving"),
+        pytest.param(Case(_prepare_proposal, _reject, sealed=True), id="rejecting"),
+    ],
+)
+def test_what_fails_anywhere_is_done_wholly_or_not_at_all_and_once_when_repeated(case: Case, fault: Fault) -> None:
+    report = explored(case, fault)
+    print(f"{fault.name}: {report.points} points, {report.unknown} unknown")
+    assert report.findings == []
+    assert report.points >= 10
+
+
+def test_the_harness_finds_a_record_without_its_proposal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A queue entry that is taken away before the rest is committed is noticed."""
+    keep = Shelving.keep
+
+    def apart(self: Shelving, waiting: Any) -> None:
+        if waiting.status == "approved":
+            store = self.draft.unit._store
+            from recollect.domain.commits import Commit, Delete
+            from recollect.service.pipeline.places import queued
+
+            with suppress(StopIteration):
+                store.commit(Commit(self.tenant, (Delete(queued(waiting.id)),))).send(None)
+        keep(self, waiting)
+
+    monkeypatch.setattr(Shelving, "keep", apart)
+    assert explored(Case(_prepare_proposal, _approve, sealed=True), BROKEN).findings
