@@ -24,13 +24,15 @@ _START_SECONDS = 30.0
 def killed(home: Path, start: int, chance: Random) -> int:
     """Let the program run for a moment, kill it, and say what it acknowledged last."""
     command = [sys.executable, "-m", "tests.faults.remembering_victim", str(home), str(start)]
-    victim = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    log = home.parent / "victim.log"
+    with log.open("w") as errors:
+        victim = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
     assert victim.stdout is not None
     last = start
     try:
         until = time.monotonic() + _START_SECONDS
         first = victim.stdout.readline()
-        assert first, "the program did not begin"
+        assert first, f"the program did not begin: {log.read_text()[-2_000:]}"
         assert time.monotonic() < until, "the program began too late"
         last = int(first)
         time.sleep(chance.uniform(0, 0.06))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from tests.engines.mongodb import found_server, fresh_database  # noqa: F401 - a fixture
 from tests.engines.postgres import own_database  # noqa: F401 - a fixture
@@ -21,7 +21,7 @@ from recollect.config import Secret
 from recollect.domain.governance.traces import schema
 
 BACKENDS = ["memory", "sqlite", "postgres", "mongodb"]
-VALIDATOR = jsonschema.Draft202012Validator(schema())
+VALIDATOR = jsonschema_rs.Draft202012Validator(schema())
 _IDS = re.compile(r"\b(cap_|mwp_|ctr_|trc_|sig_|cns_|sha256-)[0-9a-f]{16,32}\b")
 """Ids that time gives, and digests that each deployment's own key gives."""
 

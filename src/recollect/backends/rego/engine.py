@@ -324,7 +324,9 @@ class RegoPolicy(Policy):
         self._authz = Telling(compiled.plan.uses(compiled.authz[0]), now)
         self._attributes = Telling(compiled.plan.uses(_ATTRIBUTES[0]), now)
         self._filter = Telling(_merged([compiled.plan.uses(entry) for entry in compiled.filter]), now)
+        self._review = Telling(compiled.plan.uses(_REVIEW[0]), now)
         self._decisions: dict[object, Decision] = {}
+        self._reviews: dict[object, Review] = {}
         self._extracted: dict[object, Mapping[str, Any]] = {}
         self._narrowed: dict[object, Narrowed] = {}
         self._answered = False
@@ -387,9 +389,17 @@ class RegoPolicy(Policy):
 
     async def review(self, caller: Caller, proposal: Mapping[str, Any]) -> Review:
         """What `memories.review` says; without a clear answer, a person decides."""
-        told = msgspec.json.encode({"proposal": proposal, "context": self.context(caller)})
-        found = (await self._ask(_REVIEW, told))[0]
-        return review_of(found)
+        telling = self._review
+        context, asked = telling.caller(caller), telling.object("proposal", proposal)
+        question = (context, asked)
+        known = self._reviews.get(question)
+        if known is not None:
+            return known
+        told = telling.encoded(context, proposal=_raw(asked))
+        review = review_of((await self._ask(_REVIEW, told))[0])
+        if telling.timeless and len(told) < MOST_TOLD:
+            _keep(self._reviews, question, review)
+        return review
 
     def context(self, caller: Caller) -> dict[str, Any]:
         """What a policy is told of a caller, the time included."""
