@@ -49,6 +49,10 @@ class Pack:
 
 
 _PACK = Pack(RULES)
+_REMEMBERED = 4_096
+_MOST_REMEMBERED = 1_024
+_CLEAN: set[tuple[str, frozenset[Class], Confidence]] = set()
+"""Texts in which nothing was found a moment ago: on its way in, one is looked into several times."""
 
 
 def scan(
@@ -58,6 +62,9 @@ def scan(
 
     Finds that overlap are one. It is named by a secret before personal data, then by the surest, then by the longest.
     """
+    asked = (text, frozenset(classes), at_least)
+    if asked in _CLEAN:
+        return ()
     joined: list[Finding] = []
     best = (False, 0, 0)
     found = [each for each in _found(text, classes) if each.confidence >= at_least]
@@ -71,6 +78,10 @@ def scan(
         else:
             joined.append(each)
             best = worth
+    if not joined and len(text) <= _REMEMBERED:
+        if len(_CLEAN) >= _MOST_REMEMBERED:
+            _CLEAN.clear()
+        _CLEAN.add(asked)
     return tuple(joined)
 
 
