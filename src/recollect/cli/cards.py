@@ -15,7 +15,9 @@ import msgspec
 BAR = "│"
 _LABEL = 11
 _NARROWEST = 24
-_MOST_LINES = 5
+_LINES = {"says": 3, "known": 3}
+_MOST_LINES = 2
+"""So many lines a field has, unless it is one of those above: a card fits a small terminal."""
 _MOST_MARKS = 2
 _UNSEEN = frozenset("\u00ad\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufffc") | {
     chr(code)
@@ -75,7 +77,7 @@ def card(told: Mapping[str, Any], existing: str | None, width: int, *, whole: bo
 
 def is_cut(told: Mapping[str, Any], existing: str | None, width: int) -> bool:
     """True when the card does not show everything."""
-    return any(len(_pieces(text, width)) > _MOST_LINES for _, text in _fields(told, existing))
+    return any(len(_pieces(text, width)) > _most(label) for label, text in _fields(told, existing))
 
 
 def _fields(told: Mapping[str, Any], existing: str | None) -> Iterator[tuple[str, str]]:
@@ -106,12 +108,16 @@ def _fields(told: Mapping[str, Any], existing: str | None) -> Iterator[tuple[str
 
 def _rows(label: str, text: str, width: int, *, whole: bool) -> Iterator[str]:
     pieces = _pieces(text, width)
-    shown = pieces if whole or len(pieces) <= _MOST_LINES else pieces[:_MOST_LINES]
+    shown = pieces if whole else pieces[: _most(label)]
     for number, piece in enumerate(shown):
         yield f"{label if number == 0 else '':<{_LABEL}}{BAR} {piece}"
     if len(shown) < len(pieces):
         left = len(text) - sum(map(len, shown))
         yield f"{'(cut)':<{_LABEL}}{left:,} more characters: m shows all of it"
+
+
+def _most(label: str) -> int:
+    return _LINES.get(label, _MOST_LINES)
 
 
 def _pieces(text: str, width: int) -> list[str]:

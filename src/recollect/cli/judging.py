@@ -21,13 +21,14 @@ _FAR = frozenset({"claimed", "decided"})
 """Why somebody else has it: there is nothing left to decide here."""
 _PROMPT = "a approve · e edit · r reject · s skip · ? help · q quit > "
 _HELP = (
-    "a  approve it: it becomes a record; what is to be kept for good takes two people",
+    "a  approve it: it becomes a record; for the durable tier it takes two people",
     "e  edit it: type another value, other words, or both, and approve that",
     "r  reject it, with a note or without: the same is not proposed again",
     "s  skip it: it waits on, for you or for somebody else",
     "m  show all of it, where something was cut",
     "q  quit; so does Ctrl-D",
-    "Behind the bar │ stands what was proposed. \\u202e and the like are characters that cannot be seen.",
+    "Behind the bar │ stands what was proposed;",
+    "\\u202e and the like are characters in it that cannot be seen.",
 )
 _APPROVED, _EDITED, _HALF = "approved", "approved in other words", "approved by you, waiting for another person"
 _REJECTED, _SKIPPED, _TAKEN = "rejected", "skipped", "left to others"
@@ -63,10 +64,15 @@ class Judging:
             self._summary()
 
     def _waiting(self) -> Iterator[str]:
+        """What waits, each once: whatever is taken and given back may come again further down."""
+        seen: set[str] = set()
         cursor: str | None = None
         while True:
             page = self._door.list_proposals(limit=_PAGE, cursor=cursor)
-            yield from [str(each["proposal_id"]) for each in page["proposals"]]
+            for each in page["proposals"]:
+                if each["proposal_id"] not in seen:
+                    seen.add(each["proposal_id"])
+                    yield str(each["proposal_id"])
             cursor = page["cursor"]
             if cursor is None:
                 return
