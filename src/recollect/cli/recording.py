@@ -177,17 +177,13 @@ def undo(
     if dry_run:
         _undone(here, found)
         return
-    if not yes and not confirmed(f"{_amount(found)} {'go' if _many(found) else 'goes'}, with what was derived."):
+    if not yes and not confirmed(f"{_amount(found)} go, with what was derived."):
         raise RecollectError("nothing was undone; answer y, or give --yes")
     _undone(here, door.undo(**asked))
 
 
 def _amount(told: dict[str, Any]) -> str:
     return f"{counted(told['records'], 'record')} and {counted(told['proposals'], 'waiting proposal')}"
-
-
-def _many(told: dict[str, Any]) -> bool:
-    return bool(told["records"] + told["proposals"] != 1)
 
 
 def _undone(here: Here, told: dict[str, Any]) -> None:
