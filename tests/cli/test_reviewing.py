@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Run
 from tests.cli.terminals import SIZE, escapes_in, seated
+from tests.docs.pages import ROOT, fenced
+from tests.docs.transcripts import matches
 
 from recollect.cli.cards import BAR, age, bare, card
 from recollect.config.settings import Settings
@@ -197,6 +199,20 @@ def test_a_contradiction_shows_what_is_known_beside_it_and_what_came_before_deci
         seat.wait_for("note (may be empty): ")
         seat.press("\n")
         seat.wait_for("1 proposal seen: 1 rejected")
+        assert seat.end() == 0
+
+
+def test_the_guide_shows_what_a_terminal_shows(run: Run, home: Path) -> None:
+    guide = (ROOT / "docs/how-to/review-what-is-remembered.md").read_text()
+    (shown,) = fenced(guide, "text")
+    for text in ("My name is Ada.", "Actually, my name is Grace.", "My name is Ada."):
+        assert f'capture "{text}"' in guide
+        run("capture", text)
+    with seated(home, "review", "--quiet") as seat:
+        lines = seat.wait_for(PROMPT).strip().splitlines()
+        expected = shown.splitlines()
+        assert [line for line, page in zip(lines, expected, strict=True) if not matches(line, page)] == []
+        seat.press("q")
         assert seat.end() == 0
 
 

@@ -121,14 +121,16 @@ def _most(label: str) -> int:
 
 
 def _pieces(text: str, width: int) -> list[str]:
-    """The text in pieces that fit beside the label, in cells of the terminal."""
+    """The text in pieces that fit beside the label, in cells of the terminal; between words where it can be."""
     room = max(width - _LABEL - 3, _NARROWEST)
     pieces, cells = [""], 0
     for character in text:
         size = _cells(character)
         if cells + size > room:
-            pieces.append("")
-            cells = 0
+            head, space, tail = pieces[-1].rpartition(" ")
+            kept = head + space if len(tail) < len(pieces[-1]) // 2 else pieces[-1]
+            pieces[-1:] = [kept, pieces[-1][len(kept) :]]
+            cells = sum(map(_cells, pieces[-1]))
         pieces[-1] += character
         cells += size
     return pieces
