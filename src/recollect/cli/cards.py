@@ -1,4 +1,4 @@
-"""Cards: a proposal as a reviewer sees it. What it says may be an attack on whoever reads it, and moves nothing.
+"""Cards: a proposal as a reviewer sees it, whose words may be an attack on whoever reads them, and move nothing.
 
 All that comes from a proposal stands behind a bar of its own, line by line, with every character that cannot be seen
 written out. So nothing in it can pass for a line of the program, whatever it holds.
