@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Run
 from tests.cli.terminals import SIZE, escapes_in, seated
+from tests.cli.typed import Serving
 from tests.docs.pages import ROOT, fenced
 from tests.docs.transcripts import matches
 
@@ -20,6 +21,7 @@ from recollect.config.settings import Settings
 from recollect.domain.callers import new_caller
 from recollect.main import open_sync
 from recollect.sync import MemoriesSync
+from recollect_client import Client
 
 PROMPT = "q quit > "
 HOSTILE = (
@@ -213,6 +215,27 @@ def test_the_guide_shows_what_a_terminal_shows(run: Run, home: Path) -> None:
         expected = shown.splitlines()
         assert [line for line, page in zip(lines, expected, strict=True) if not matches(line, page)] == []
         seat.press("q")
+        assert seat.end() == 0
+
+
+@pytest.mark.skipif(not hasattr(Client, "capture"), reason="the client does not know the way in")
+def test_over_a_server_it_is_the_same(run: Run, server: Serving) -> None:
+    for value in ("monday", "tuesday"):
+        run("propose", "-", given=json.dumps(proposal(value, tier_target="durable")))
+    with seated(server.home, "review") as seat:
+        seat.wait_for(PROMPT)
+        seat.press("a")
+        assert "not decided: this approval does not count: own_proposal" in seat.wait_for(PROMPT)
+        seat.press("s")
+        seat.wait_for("── 2 of 2")
+        seat.wait_for(PROMPT)
+        first, second = [each["proposal_id"] for each in json.loads(run("proposals", "--json").stdout)["proposals"]]
+        claimed = [json.loads(run("proposals", each, "--json").stdout)["claimed_by"] for each in (first, second)]
+        assert sorted(claimed, key=str) == [None, "admin"]
+        seat.press("r")
+        seat.wait_for("note (may be empty): ")
+        seat.press("no\n")
+        seat.wait_for("2 proposals seen: 1 rejected; 1 skipped")
         assert seat.end() == 0
 
 
