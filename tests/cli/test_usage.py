@@ -43,6 +43,8 @@ EXPECTED = {
     ],
     *["backup", "restore", "export", "import", "settings", "doctor", "version", "tokens", "keys"],
     *["policy", "audit", "index", "ipc", "tool"],
+    *["capture", "captures", "propose", "remember", "records", "record", "undo", "phase", "consent"],
+    *["proposals", "review", "contradictions", "contradiction", "signals", "traces"],
 }
 
 WRONG: list[tuple[str, int, str]] = [
@@ -99,6 +101,26 @@ WRONG: list[tuple[str, int, str]] = [
     ("settings set max_depth=deep", 2, "is not a number"),
     ("settings unset", 2, "Missing argument"),
     ("restore a b", 2, "--keys"),
+    ("capture", 2, "Missing argument"),
+    ("capture x --kind song", 2, "song"),
+    ("capture x --speaker parrot", 2, "parrot"),
+    ("capture x --via mail", 2, "mail"),
+    ("capture x --dry-run --later", 2, "writes nothing"),
+    ("capture @nowhere", 2, "nowhere cannot be read"),
+    ("propose nowhere", 2, "nowhere cannot be read"),
+    ("consent add nowhere", 2, "nowhere cannot be read"),
+    ("records --space cellar", 2, "cellar"),
+    ("records", 1, "there are no memories in"),
+    ("record frobnicate", 2, "No such command"),
+    ("record correct user:a:profile:1", 2, "say what is right"),
+    ("undo", 2, "--source, --principal and --after"),
+    ("undo --source a --principal b", 2, "--source, --principal and --after"),
+    ("undo --after soon", 2, "is not a moment"),
+    ("review", 2, "needs a terminal"),
+    ("review --approve a --load", 2, "one of them"),
+    ("review --note x", 2, "go with --approve or --reject"),
+    ("contradiction resolve ctr_1 nobody", 2, "nobody"),
+    ("proposals --status asleep", 2, "asleep"),
     ("get user/a k", 1, "there are no memories in"),
     ("put user/a k v --expires-at 9999-12-31T23:59:59-12:00", 2, "is not a moment"),
     ("put user/a k v --expires-at 1901-01-01", 1, "1970"),
@@ -170,7 +192,7 @@ def test_every_command_explains_itself_with_an_example_that_can_be_typed(run: Ru
         command.make_context(path[-1], [*words[len(path) + 1 :], "--frobnicate"])
 
 
-@pytest.mark.parametrize("name", ["tokens", "keys", "policy", "index", "tool"])
+@pytest.mark.parametrize("name", ["tokens", "keys", "policy", "index", "tool", "record", "consent"])
 def test_a_group_alone_prints_its_help(run: Run, name: str) -> None:
     done = run(name)
     assert done.exit_code == 0

@@ -21,6 +21,8 @@ from typer.core import TyperGroup
 
 from recollect.cli import (
     access,
+    capturing,
+    consenting,
     explaining,
     finding,
     mcp,
@@ -28,6 +30,8 @@ from recollect.cli import (
     moving,
     oversight,
     policy,
+    recording,
+    reviewing,
     service,
     timeline,
     tools,
@@ -176,6 +180,20 @@ _COMMANDS: dict[str, dict[str, Command]] = {
         "archive": memories.archive,
         "unarchive": memories.unarchive,
     },
+    "The way in": {
+        "capture": capturing.capture,
+        "captures": capturing.captures,
+        "propose": capturing.propose,
+        "remember": capturing.remember,
+        "records": recording.records,
+        "undo": recording.undo,
+        "phase": recording.phase,
+        "proposals": reviewing.proposals,
+        "review": reviewing.review,
+        "contradictions": reviewing.contradictions,
+        "signals": reviewing.signals,
+        "traces": reviewing.traces,
+    },
     "Agents": {"ipc": tools.ipc},
     "The log": {"log": timeline.log, "head": upkeep.head, "verify": upkeep.verify},
     "Service": {
@@ -209,6 +227,33 @@ class Group:
 
 
 _GROUPS: dict[str, Group] = {
+    "record": Group(
+        "The way in",
+        "One record: show it, put it right, take it back, pin it, ask for it elsewhere.",
+        {
+            "show": recording.show,
+            "correct": recording.correct,
+            "retract": recording.retract,
+            "pin": recording.pin,
+            "unpin": recording.unpin,
+            "promote": recording.promote,
+        },
+    ),
+    "consent": Group(
+        "The way in",
+        "What subjects agreed to: add, list and revoke it.",
+        {
+            "add": consenting.add,
+            "list": consenting.show_all,
+            "show": consenting.show,
+            "revoke": consenting.revoke,
+        },
+    ),
+    "contradiction": Group(
+        "The way in",
+        "Settle what contradicts what is known.",
+        {"resolve": reviewing.resolve},
+    ),
     "tool": Group(
         "Agents",
         "What agents do with their tools: store, search, brief and delete.",

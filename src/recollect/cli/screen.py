@@ -50,6 +50,11 @@ class Screen:
         """A line of the answer."""
         _write(sys.stdout, text)
 
+    def prompt(self, text: str) -> None:
+        """A question, after which somebody types on the same line."""
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
     def cut(self, text: str) -> str:
         """The text as far as it fits on one line of the terminal; whole where there is none."""
         most = get_terminal_size().columns if sys.stdout.isatty() else len(text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from recollect.cli import shapes
+from recollect.cli.asking import confirmed
 from recollect.cli.doors import Remote, note
 from recollect.cli.here import Here
 from recollect.cli.screen import calm, counted, when
@@ -33,7 +33,7 @@ def erase(
     Example: recollect erase user:alice
     """
     door = here.door()
-    if not yes and not _confirmed(f"Everything of {calm(subject)} becomes unreadable for good, backups included."):
+    if not yes and not confirmed(f"Everything of {calm(subject)} becomes unreadable for good, backups included."):
         raise RecollectError("nothing was erased; answer y, or give --yes")
     receipt = door.erase(subject)
     if here.is_json:
@@ -41,12 +41,6 @@ def erase(
         return
     here.screen.say(f"{calm(subject)}: erased, {counted(receipt.versions, 'version')}, {receipt.live:,} of them live")
     here.screen.say(f"receipt: event {receipt.sequence}, {receipt.hash}")
-
-
-def _confirmed(question: str) -> bool:
-    sys.stderr.write(f"{question} Go on? [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def verify(
