@@ -219,6 +219,32 @@ async def test_a_claimed_proposal_is_left_to_who_claimed_it_for_a_while(here: Sc
     assert (await here.maria.approve_proposal(proposal_id))["status"] == "approved"
 
 
+async def test_the_oldest_comes_first_whoever_looked_at_it(here: Scene) -> None:
+    ids = []
+    for number in range(3):
+        here.clock.advance(1)
+        ids.append(str((await propose(here, str(number)))["proposal_id"]))
+    here.clock.advance(60)
+    await here.maria.claim_proposal(ids[0])
+    await here.maria.release_proposal(ids[0])
+    assert [each["proposal_id"] for each in await here.waiting()] == ids
+    assert (await here.maria.review_load())["oldest_seconds"] == 62
+
+
+async def test_a_reviewer_sees_what_would_be_replaced_and_no_invisible_characters(here: Scene) -> None:
+    await here.say("My name is Ada.")
+    candidate = {
+        "entity_ceid": "user:alice",
+        "predicate": "name",
+        "value": "E\u200bve",
+        "evidence_refs": ["tool:x:1"],
+        "confidence": 0.9,
+    }
+    await here.alice.propose({"candidate": candidate, "class": "evidence_link"})
+    (waiting,) = await here.waiting()
+    assert (waiting["existing_text"], waiting["candidate"]["value"]) == ("My name is Ada.", "Eve")
+
+
 async def test_what_was_rejected_is_not_proposed_again(here: Scene) -> None:
     proposal_id = str((await propose(here, "friday"))["proposal_id"])
     done = await here.maria.reject_proposal(proposal_id, note="they do not")

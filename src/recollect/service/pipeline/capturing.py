@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -27,6 +28,7 @@ from recollect.domain.remembering.captures import (
     channel_of,
     given_of,
 )
+from recollect.domain.scrubbing import cleaned
 from recollect.domain.statements import Statement
 from recollect.domain.values import stored_value
 from recollect.service.pipeline.engine import Pending, pointer
@@ -200,7 +202,8 @@ class Capturing(Person):
         """Propose a typed candidate, in the shape of a memory write proposal; the service makes every check anew."""
         self._check_own_name()
         told = shapes.members(proposal, "a proposal", _PROPOSED, _CHECKS | _ASKED)
-        candidate = candidate_of(told["candidate"])
+        given = candidate_of(told["candidate"])
+        candidate = replace(given, predicate=cleaned(given.predicate), value=_cleaned(given.value))
         write_class = shapes.one_of(WriteClass, told["class"], "class")
         text = told.get("text") or f"{candidate.entity_ceid} {candidate.predicate}: {_words(candidate.value)}"
         raw = {"kind": "effect", "speaker": "assistant", "text": text, "refs": list(candidate.evidence_refs)}
@@ -263,6 +266,15 @@ def _name(given: object) -> str:
     if not isinstance(given, str) or not 0 < len(given) <= 200 or not given.isprintable():
         raise InvalidQuery("an id is text of 1 to 200 characters")
     return given
+
+
+def _cleaned(value: Any) -> Any:
+    """The value without characters that show nothing, wherever they are."""
+    if isinstance(value, str):
+        return cleaned(value)
+    if isinstance(value, Mapping):
+        return {cleaned(name): _cleaned(each) for name, each in value.items()}
+    return [_cleaned(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _words(value: object) -> str:

@@ -206,9 +206,10 @@ class Promoting(Shelving):
             return Remembered(
                 Outcome.PROMOTED, found.statement, review.reason, review.rule, record, waiting.id, check.existing
             )
-        self.keep(waiting)
         if review.verdict is Verdict.REJECT:
+            self.keep(waiting)
             return Remembered(Outcome.REJECTED, found.statement, review.reason, review.rule, None, waiting.id)
+        self.enqueue(waiting)
         return Remembered(
             Outcome.WAITING, found.statement, review.reason, review.rule, None, waiting.id, check.existing
         )

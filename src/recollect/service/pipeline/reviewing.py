@@ -24,10 +24,11 @@ from recollect.domain.promotion.review import Approval, Authors, approvals_neede
 from recollect.domain.promotion.signals import on_rejection
 from recollect.domain.queries import Find, Order, checked_limit
 from recollect.domain.reasons import Plane
+from recollect.domain.remembering.records import read_record
 from recollect.domain.statements import Statement
 from recollect.domain.values import stored_value
 from recollect.service.pipeline.person import Person
-from recollect.service.pipeline.places import QUEUE, Places, queued
+from recollect.service.pipeline.places import QUEUE, Places, places_of, queued
 from recollect.service.pipeline.promoting import Promoting
 from recollect.service.pipeline.proposals import Waiting
 
@@ -58,7 +59,7 @@ class Reviewing(Person):
             page = await store.find(self._tenant, query)
             found = [await self._proposal_at(row.address.key, stored_value(row.value or b"{}")) for row in page.rows]
             shown = [
-                self._shown(each)
+                await self._shown(each)
                 for each in found
                 if each is not None and await ruling.allows(Action.REVIEW, each.places.own().segments, each.id)
             ]
@@ -69,7 +70,10 @@ class Reviewing(Person):
         wanted = parse_filter({"status": status})
         query = Find(Plane.PROPOSAL, within, wanted, Order.NEWEST, most, cursor=cursor)
         page = await store.find(self._tenant, query)
-        return {"proposals": [self._shown(_read(row.value)) for row in page.rows if row.value], "cursor": page.cursor}
+        return {
+            "proposals": [await self._shown(_read(row.value)) for row in page.rows if row.value],
+            "cursor": page.cursor,
+        }
 
     async def _proposal_at(self, proposal_id: str, told: Mapping[str, Any]) -> Waiting | None:
         row = await self._workings.store.get(self._tenant, Places(told["user"]).proposal(proposal_id))
@@ -77,7 +81,7 @@ class Reviewing(Person):
 
     async def get_proposal(self, proposal_id: str) -> dict[str, Any]:
         """A proposal, with what it rests on and what was decided."""
-        return self._shown(await self._visible(proposal_id))
+        return await self._shown(await self._visible(proposal_id))
 
     async def _visible(self, proposal_id: str) -> Waiting:
         """The proposal, if the caller may know of it."""
@@ -100,7 +104,13 @@ class Reviewing(Person):
             raise NotFound("proposal not found")
         return found
 
-    def _shown(self, waiting: Waiting) -> dict[str, Any]:
+    async def _shown(self, waiting: Waiting) -> dict[str, Any]:
+        """A proposal as reviewers see it, beside what it would take the place of."""
+        existing = waiting.proposal["contradiction_check"]["existing"]
+        place = None if existing is None else places_of(existing)
+        row = None
+        if place is not None:
+            row = await self._workings.store.get(self._tenant, place[0].record(place[1], place[2]))
         now = self._workings.clock()
         claimed = waiting.claimed_until is not None and waiting.claimed_until > now
         origin = waiting.origin
@@ -113,6 +123,7 @@ class Reviewing(Person):
             "trust": origin.trust.name.lower(),
             "classification": origin.classification.name,
             "captures": list(origin.captures),
+            "principal": origin.principal,
             "risk": waiting.risk,
             "risk_reasons": list(waiting.risk_reasons),
             "rule": waiting.rule,
@@ -128,6 +139,7 @@ class Reviewing(Person):
             "note": waiting.note,
             "record_id": waiting.record_id,
             "contradiction": waiting.contradiction,
+            "existing_text": None if row is None or row.value is None else read_record(row.value).text,
         }
 
     async def review_load(self) -> dict[str, Any]:
@@ -287,7 +299,7 @@ class Reviewing(Person):
             under_way.keep(changed)
             return changed
 
-        return self._shown(await self._workings.remembering.within(self._caller, places, work, proposal_id))
+        return await self._shown(await self._workings.remembering.within(self._caller, places, work, proposal_id))
 
     def _check_free(self, waiting: Waiting, now: Instant) -> None:
         if waiting.status != "waiting":

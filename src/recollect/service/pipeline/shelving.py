@@ -132,10 +132,12 @@ class Shelving(Counting):
         """Draft the proposal as it is now."""
         address = waiting.places.proposal(waiting.id)
         self.draft.put(address, msgspec.json.encode(waiting), waiting.labels())
-        if waiting.status != "waiting":
-            if waiting.verdict == Verdict.REVIEW.value:
-                self.draft.delete(queued(waiting.id))
-            return
+        if waiting.status != "waiting" and waiting.verdict == Verdict.REVIEW.value:
+            self.draft.delete(queued(waiting.id))
+
+    def enqueue(self, waiting: Waiting) -> None:
+        """Draft a proposal that waits for a person; its place in the queue is where it was put first."""
+        self.keep(waiting)
         sort = {"class": waiting.proposal["class"], "tier": waiting.proposal["tier_target"], "risk": waiting.risk}
         for pointer in (queued(waiting.id), queued(waiting.id, decided=True)):
             self.draft.put(pointer, {"user": waiting.places.user, **sort})
