@@ -90,7 +90,7 @@ class Judging:
             return
         held = True
         try:
-            existing = self._existing(told)
+            existing = told["existing_text"]
             self._show(told, existing, place)
             word = self._decided(told, existing)
             held = word == _SKIPPED
@@ -121,16 +121,6 @@ class Judging:
             self._door.release_proposal(proposal_id)
         except errors():
             pass  # nobody waits for it longer than the claim lasts
-
-    def _existing(self, told: dict[str, Any]) -> str | None:
-        """What the record says that the proposal differs from, where there is one that the reviewer may see."""
-        existing = told["contradiction_check"]["existing"]
-        if existing is None:
-            return None
-        try:
-            return str(self._door.get_record(existing)["text"])
-        except errors():
-            return None
 
     def _show(self, told: dict[str, Any], existing: str | None, place: str) -> None:
         self._keyboard.forget()  # what was pressed before this was shown decides nothing about it
