@@ -15,6 +15,9 @@ from recollect_client._requests import Call
 from recollect_client._shapes import Captured
 from recollect_client.errors import InvalidCapture, InvalidRequest, InvalidValue
 
+_RECORDS = "/v1/records"
+_PROPOSALS = "/v1/proposals"
+
 
 class AsyncRemembering(ABC):
     """What comes in, who decides about it, and what became of it; everything in one's own name."""
@@ -76,7 +79,7 @@ class AsyncRemembering(ABC):
 
     async def get_record(self, record_id: str) -> dict[str, Any]:
         """A record, with everything that is known of it; nothing at all once it may not be seen."""
-        return await self._told(requests.read(_record(record_id)))
+        return await self._told(requests.read(f"{_RECORDS}/{requests.in_path(record_id)}"))
 
     async def list_records(
         self,
@@ -108,22 +111,26 @@ class AsyncRemembering(ABC):
     ) -> dict[str, Any]:
         """Say what is right in place of what a record says; it goes the way that everything goes in."""
         fields = {"value": requests.value_given(value), "text": text, "note": note}
-        return await self._told(requests.act(f"{_record(record_id)}/correct", fields))
+        return await self._told(requests.act(f"{_RECORDS}/{requests.in_path(record_id)}/correct", fields))
 
     async def retract_record(self, record_id: str) -> dict[str, Any]:
         """Take a record back: it is told that it is gone, and nothing of it is given to anybody."""
-        return await self._told(requests.act(f"{_record(record_id)}/retract"))
+        return await self._told(requests.act(f"{_RECORDS}/{requests.in_path(record_id)}/retract"))
 
     async def pin_record(self, record_id: str, *, pinned: bool = True) -> dict[str, Any]:
         """Keep a record whatever its tier says, or no longer."""
         if not isinstance(pinned, bool):
             raise InvalidRequest("pinned is true or false", details={"field": "pinned"})
-        return await self._told(requests.act(f"{_record(record_id)}/{'pin' if pinned else 'unpin'}"))
+        return await self._told(
+            requests.act(f"{_RECORDS}/{requests.in_path(record_id)}/{'pin' if pinned else 'unpin'}")
+        )
 
     async def promote_record(self, record_id: str, to_space: str, *, project: str | None = None) -> dict[str, Any]:
         """Ask for a record to be known in another space; the rules say whether it may, and the policy who decides."""
         return await self._told(
-            requests.act(f"{_record(record_id)}/promote", {"to_space": to_space, "project": project})
+            requests.act(
+                f"{_RECORDS}/{requests.in_path(record_id)}/promote", {"to_space": to_space, "project": project}
+            )
         )
 
     async def start_phase(
@@ -167,7 +174,7 @@ class AsyncRemembering(ABC):
 
     async def get_proposal(self, proposal_id: str) -> dict[str, Any]:
         """A proposal, with what it rests on and what was decided."""
-        return await self._told(requests.read(_proposal(proposal_id)))
+        return await self._told(requests.read(f"{_PROPOSALS}/{requests.in_path(proposal_id)}"))
 
     async def review_load(self) -> dict[str, Any]:
         """How much waits, how old it is, and of what sort it is."""
@@ -175,22 +182,24 @@ class AsyncRemembering(ABC):
 
     async def claim_proposal(self, proposal_id: str, *, seconds: float = 300.0) -> dict[str, Any]:
         """Take a proposal, so that nobody else decides about it for a while; taking it again prolongs that."""
-        return await self._told(requests.act(f"{_proposal(proposal_id)}/claim", {"seconds": seconds}))
+        return await self._told(
+            requests.act(f"{_PROPOSALS}/{requests.in_path(proposal_id)}/claim", {"seconds": seconds})
+        )
 
     async def release_proposal(self, proposal_id: str) -> dict[str, Any]:
         """Give a proposal back that was taken."""
-        return await self._told(requests.act(f"{_proposal(proposal_id)}/release"))
+        return await self._told(requests.act(f"{_PROPOSALS}/{requests.in_path(proposal_id)}/release"))
 
     async def approve_proposal(
         self, proposal_id: str, *, edit: Mapping[str, Any] | None = None, note: str | None = None
     ) -> dict[str, Any]:
         """Let a proposal become a record, perhaps in other words; for the durable tier it takes two people."""
         fields = {"edit": requests.value_given(edit), "note": note}
-        return await self._told(requests.act(f"{_proposal(proposal_id)}/approve", fields))
+        return await self._told(requests.act(f"{_PROPOSALS}/{requests.in_path(proposal_id)}/approve", fields))
 
     async def reject_proposal(self, proposal_id: str, *, note: str | None = None) -> dict[str, Any]:
         """Say no to a proposal; the same is not proposed again."""
-        return await self._told(requests.act(f"{_proposal(proposal_id)}/reject", {"note": note}))
+        return await self._told(requests.act(f"{_PROPOSALS}/{requests.in_path(proposal_id)}/reject", {"note": note}))
 
     async def review_many(
         self, decision: str, proposal_ids: Sequence[str], *, note: str | None = None, dry_run: bool = False
@@ -244,11 +253,3 @@ class AsyncRemembering(ABC):
     async def list_traces(self, *, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
         """What was decided about the caller's memories, newest first, each with its events in order."""
         return await self._told(requests.read("/v1/traces", [("limit", limit), ("cursor", cursor)]))
-
-
-def _record(record_id: str) -> str:
-    return f"/v1/records/{requests.in_path(record_id)}"
-
-
-def _proposal(proposal_id: str) -> str:
-    return f"/v1/proposals/{requests.in_path(proposal_id)}"

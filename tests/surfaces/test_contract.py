@@ -223,10 +223,10 @@ def test_what_is_sent_or_answered_in_json_has_an_example(path: str, method: str,
 
 
 def test_the_shapes_that_others_agreed_on_are_taken_as_they_are_written() -> None:
-    for name, read in (("Consent", consents.consent_of), ("Propose", proposals.proposal_of)):
-        (example,) = SCHEMAS[name]["examples"]
-        assert complaints(SCHEMAS[name], example) == []
-        assert read(example)
+    (consent,), (proposal,) = SCHEMAS["Consent"]["examples"], SCHEMAS["Propose"]["examples"]
+    assert complaints(SCHEMAS["Consent"], consent) == complaints(SCHEMAS["Propose"], proposal) == []
+    assert consents.as_json(consents.consent_of(consent)) == consent
+    assert proposals.as_json(proposals.proposal_of(proposal)) == proposal
 
 
 def spoiled(example: dict[str, Any], schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -336,7 +336,7 @@ def refs(operation: dict[str, Any]) -> Iterator[dict[str, str]]:
         (list(SCHEMAS["Tuned"]["properties"]["settings"]["properties"]), tuning.TUNABLE),
         (SCHEMAS["Tuned"]["properties"]["changed"]["items"]["enum"], tuning.TUNABLE),
         (SCHEMAS["ExplainPolicy"]["properties"]["action"]["enum"], [*MEMORY_ACTIONS, "search"]),
-        (SCHEMAS["Change"]["properties"]["action"]["enum"], MEMORY_ACTIONS),
+        (SCHEMAS["Change"]["properties"]["action"]["enum"], [*MEMORY_ACTIONS, callers.Action.REVIEW]),
         (SCHEMAS["CaptureKind"]["enum"], captures.CaptureKind),
         (SCHEMAS["Speaker"]["enum"], captures.Speaker),
         (SCHEMAS["Via"]["enum"][:-1], captures.Via),
@@ -448,7 +448,6 @@ def bounds_of(setting: str) -> tuple[float, float, bool]:
         (SCHEMAS["Text"]["maxLength"], shapes.MAX_TEXT),
         (SCHEMAS["Refs"]["maxItems"], shapes.MAX_REFS),
         (SCHEMAS["Note"]["maxLength"], reviewing.MAX_NOTE),
-        (SCHEMAS["Decide"]["properties"]["proposal_ids"]["maxItems"], reviewing.MOST_AT_ONCE),
         (SCHEMAS["Claim"]["properties"]["seconds"]["maximum"], reviewing.MOST_CLAIM_SECONDS),
         (SCHEMAS["Claim"]["properties"]["seconds"]["default"], reviewing.CLAIM_SECONDS),
         *(
