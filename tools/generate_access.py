@@ -19,8 +19,11 @@ ABOUT_MEMORIES = frozenset({Action.READ, Action.WRITE, Action.DELETE})
 MANY_ACTIONS = {
     ("POST", "/v1/memories/batch"): (Action.WRITE, Action.DELETE),
     ("POST", "/v1/tools/{name}"): (Action.READ,),
+    ("POST", "/v1/records/undo"): (Action.WRITE, Action.DELETE),
 }
 """What is decided step by step, since one request asks for several things."""
+OWN_ALONE = ("/v1/captures", "/v1/captures/dry-run", "/v1/captures/{id}", "/v1/phases")
+"""What is about the caller's own memory, also where an administrator calls it."""
 
 
 def actions_of(route: Route) -> tuple[Action, ...]:
@@ -43,7 +46,7 @@ def allowed(route: Route, who: str) -> str:
     if not all(who in roles for roles in needed if roles):
         return NO
     about_memories = any(action in ABOUT_MEMORIES for action in actions_of(route))
-    return OWN if about_memories and who != Role.ADMIN else YES
+    return OWN if about_memories and (who != Role.ADMIN or route.path in OWN_ALONE) else YES
 
 
 def page() -> str:
@@ -78,6 +81,9 @@ A caller needs the scope of a route, and a role that opens it. Both come with th
   beyond it: the API keys of every tenant, the settings, and with `service` the policy and the audit of the service.
 - An `admin` who reads memories may say why, in the header `X-Justification`, and with `as_user_id` see them as somebody
   else would. Both are refused to everybody else with 403, and every such read is written down.
+- A `reviewer`, or an `admin`, decides about what is proposed in the whole tenant, is shown its proposals,
+  contradictions, signals and traces, and undoes in all of it.
+- Captures, proposals, consents and records are read in one's own name only, whoever says why.
 - A tool of an agent needs the scope of what it does: `read` to search, `write` to store, `delete` to delete. It works
   on the caller's own notes, in everybody's own name.
 

@@ -13,13 +13,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 CLIENT = ROOT / "src/recollect_client"
-ORIGINS = ("_async.py", "_async_administration.py")
+ORIGINS = ("_async.py", "_async_administration.py", "_async_remembering.py")
 ERRORS_OF_SERVICE = ROOT / "src/recollect/domain/errors.py"
 
 RENAMED = {
     "AsyncClient": "Client",
     "AsyncAdministration": "Administration",
     "_async_administration": "_sync_administration",
+    "AsyncRemembering": "Remembering",
+    "_async_remembering": "_sync_remembering",
     "AsyncIterator": "Iterator",
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",

@@ -19,6 +19,7 @@ from recollect_client import _answers as answers
 from recollect_client import _requests as requests
 from recollect_client._answers import Answer
 from recollect_client._async_administration import AsyncAdministration
+from recollect_client._async_remembering import AsyncRemembering
 from recollect_client._files import Download, Progress
 from recollect_client._requests import Call, Justification
 from recollect_client._retries import Limits, Silence, Tries
@@ -40,7 +41,7 @@ from recollect_client.models import (
 _WHOAMI = "/v1/whoami"
 
 
-class AsyncClient(AsyncAdministration):
+class AsyncClient(AsyncRemembering, AsyncAdministration):
     """The memories of the tenant that a token belongs to, on a server.
 
     Without `url` and `token`, the environment says them: RECOLLECT_URL and RECOLLECT_TOKEN. One attempt may
@@ -369,7 +370,7 @@ class AsyncClient(AsyncAdministration):
 
     def _in_own_name(self) -> None:
         if self._justification is not None:
-            why = "tools are used in one's own name, not with a justification"
+            why = "this is done in one's own name, not with a justification"
             raise Forbidden("access denied", details={"reason": why})
 
     async def _item(self, call: Call) -> Item | None:

@@ -20,6 +20,7 @@ from recollect_client.errors import (
     InvalidAttributes,
     InvalidBundle,
     InvalidCaller,
+    InvalidCapture,
     InvalidCommit,
     InvalidExpiry,
     InvalidFilter,
@@ -149,6 +150,20 @@ def write(
     body = None if fields is None else _body(fields)
     ours = key is None
     return Call(method, path, body, str(uuid4()) if ours else _idempotency_key(key), ours, held, slow, repeatable)
+
+
+def act(
+    path: str,
+    fields: Mapping[str, object] | None = None,
+    *,
+    key: str | None = None,
+    slow: bool = False,
+    repeatable: bool = False,
+) -> Call:
+    """Something to be done once; only with the caller's key, or where nothing is changed, may it be repeated."""
+    body = None if fields is None else _body(fields)
+    named = None if key is None else _idempotency_key(key)
+    return Call("POST", path, body, named, slow=slow, repeatable=repeatable or named is not None)
 
 
 def change(method: str, path: str, settings: Mapping[str, float | None]) -> Call:
@@ -318,13 +333,28 @@ def entries_given(entries: Sequence[dict[str, Any]]) -> msgspec.Raw | None:
     return _exact(list(entries), "entries", InvalidRequest)
 
 
+def captures_given(captures: Sequence[Mapping[str, Any]]) -> msgspec.Raw | None:
+    """What was said and done; one thing alone is refused, since it would be taken apart."""
+    if isinstance(captures, str | bytes | Mapping) or not isinstance(captures, Sequence):
+        raise InvalidCapture("captures are a list of objects")
+    plain = [dict(each) if isinstance(each, Mapping) else each for each in captures]
+    return _exact(plain, "captures", InvalidCapture)
+
+
+def document(given: Mapping[str, Any], what: str, error: type[InvalidInput]) -> bytes:
+    """An object that is a body by itself."""
+    if not isinstance(given, Mapping):
+        raise error(f"a {what} is an object, not {type(given).__name__}")
+    return bytes(_exact(dict(given), what, error) or b"{}")
+
+
 def claims_given(claims: Mapping[str, Any] | None) -> msgspec.Raw | None:
     """The claims that a caller is supposed to have."""
     return _exact(claims, "claims", InvalidCaller)
 
 
-def value_given(value: Mapping[str, Any] | None) -> msgspec.Raw | None:
-    """The value that is supposed to be written."""
+def value_given(value: object) -> msgspec.Raw | None:
+    """The value that is, or is supposed to be, written."""
     return _exact(value, "value", InvalidValue)
 
 

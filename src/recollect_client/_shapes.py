@@ -51,6 +51,18 @@ class Tools(msgspec.Struct):
     tools: list[dict[str, Any]]
 
 
+class Captured(msgspec.Struct):
+    """What became of captures."""
+
+    captures: list[dict[str, Any]]
+
+
+class LookedInto(msgspec.Struct):
+    """How many captures were looked into."""
+
+    looked_into: int
+
+
 class Tokens(msgspec.Struct):
     """The API keys of a tenant."""
 

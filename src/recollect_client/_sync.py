@@ -23,6 +23,7 @@ from recollect_client._retries import Limits, Silence, Tries
 from recollect_client._settings import address_of_server, headers_of_caller, trusted
 from recollect_client._shapes import Head, History, Namespaces, Tools
 from recollect_client._sync_administration import Administration
+from recollect_client._sync_remembering import Remembering
 from recollect_client.errors import Forbidden, InvalidQuery, NotFound, RecollectError, StoreClosed
 from recollect_client.models import (
     Caller,
@@ -39,7 +40,7 @@ from recollect_client.models import (
 _WHOAMI = "/v1/whoami"
 
 
-class Client(Administration):
+class Client(Remembering, Administration):
     """The memories of the tenant that a token belongs to, on a server.
 
     Without `url` and `token`, the environment says them: RECOLLECT_URL and RECOLLECT_TOKEN. One attempt may
@@ -367,7 +368,7 @@ class Client(Administration):
 
     def _in_own_name(self) -> None:
         if self._justification is not None:
-            why = "tools are used in one's own name, not with a justification"
+            why = "this is done in one's own name, not with a justification"
             raise Forbidden("access denied", details={"reason": why})
 
     def _item(self, call: Call) -> Item | None:

@@ -14,7 +14,7 @@ from recollect_client import _requests as requests
 from recollect_client._answers import Answer
 from recollect_client._files import Download, Progress
 from recollect_client._requests import Call
-from recollect_client._shapes import ImportedSoFar, Rotated, Tokens
+from recollect_client._shapes import ImportedSoFar, LookedInto, Rotated, Tokens
 from recollect_client.models import (
     AuditPage,
     ErasureReceipt,
@@ -53,6 +53,11 @@ class Administration(ABC):
         """Expire, evict, tombstone, purge and trim what is due, in batches, and say how much."""
         call = requests.write("POST", "/admin/v1/sweep", {"batch": batch}, slow=True)
         return answers.decoded(self._send(call), dict[str, int])
+
+    def remember_pending(self) -> int:
+        """Look into everything that waits in the tenant, now; say how much that was."""
+        call = requests.write("POST", "/admin/v1/captures/remember", slow=True)
+        return answers.decoded(self._send(call), LookedInto).looked_into
 
     def rotate_keys(self) -> int:
         """Wrap every data key with a new master key; values stay as they are. Returns how many keys changed."""

@@ -26,6 +26,7 @@ from tests.scenarios.door import (
     found,
     plain,
 )
+from tests.scenarios.way_in import WayIn, remembered
 
 import recollect
 import recollect_client
@@ -40,7 +41,7 @@ ERRORS = (recollect.RecollectError, recollect_client.RecollectError)
 Awaited = Callable[[Any], Any]
 
 
-class Library:
+class Library(WayIn):
     """A door over any object with the methods of `Memories`; `wait` brings coroutines to their end."""
 
     def __init__(self, memories: Any, operations: Any, wait: Awaited | None, view: Plain | None = None) -> None:
@@ -61,6 +62,9 @@ class Library:
             return self._wait(answer) if self._wait is not None and inspect.isawaitable(answer) else answer
         except ERRORS as problem:
             raise Refused(problem.code) from problem
+
+    def _remember(self, call: str, *given: Any, **named: Any) -> Any:
+        return remembered(self._ask(call, *given, **named))
 
     def put(self, *given: Any, **named: Any) -> Plain:
         return confirmed(self._ask("put", *given, **named), WRITTEN)

@@ -27,13 +27,50 @@ from tests.scenarios.door import (
     plain,
 )
 from tests.scenarios.in_process import key_for
+from tests.scenarios.way_in import WayIn, remembered
 
 from recollect.testing.servers import Server
 
 POLICIES = "/admin/v1/memories/policies"
+ASKED = {
+    "get_capture": "/v1/captures/{}",
+    "list_captures": "/v1/captures",
+    "get_record": "/v1/records/{}",
+    "list_records": "/v1/records",
+    "list_proposals": "/v1/proposals",
+    "get_proposal": "/v1/proposals/{}",
+    "review_load": "/v1/proposals/load",
+    "get_consent": "/v1/consents/{}",
+    "list_consents": "/v1/consents?subject={}",
+    "list_contradictions": "/v1/contradictions",
+    "list_signals": "/v1/signals",
+    "list_traces": "/v1/traces",
+}
+"""The reads of the way in, with the path of each."""
+DONE: dict[str, tuple[str, tuple[str, ...]]] = {
+    "correct_record": ("/v1/records/{}/correct", ()),
+    "retract_record": ("/v1/records/{}/retract", ()),
+    "promote_record": ("/v1/records/{}/promote", ("to_space",)),
+    "start_phase": ("/v1/phases", ("token",)),
+    "undo": ("/v1/records/undo", ()),
+    "claim_proposal": ("/v1/proposals/{}/claim", ()),
+    "release_proposal": ("/v1/proposals/{}/release", ()),
+    "approve_proposal": ("/v1/proposals/{}/approve", ()),
+    "reject_proposal": ("/v1/proposals/{}/reject", ()),
+    "review_many": ("/v1/proposals/decide", ("decision", "proposal_ids")),
+    "resolve_contradiction": ("/v1/contradictions/{}/resolve", ("winner",)),
+    "revoke_consent": ("/v1/consents/{}/revoke", ()),
+}
+"""What is done on the way in: the path of each, and what its body calls the arguments that need no name."""
+TAKEN = {
+    "would_remember": "/v1/captures/dry-run",
+    "propose": "/v1/proposals",
+    "capture_consent": "/v1/consents",
+}
+"""What takes a document as it is."""
 
 
-class Http:
+class Http(WayIn):
     """The REST interface as its contract tells it."""
 
     def __init__(
@@ -69,6 +106,25 @@ class Http:
         asked = [*query, ("as_user_id", self._as_user)]
         pairs = [(name, _text(value)) for name, value in asked if value is not None]
         return self._send("GET", f"{path}?{urlencode(pairs, quote_via=quote)}" if pairs else path)[0]
+
+    def _remember(self, call: str, *given: Any, **named: Any) -> Any:
+        if call in ASKED:
+            return remembered(self._read(ASKED[call].format(*_encoded(given)), named.items()))
+        if call in TAKEN:
+            return remembered(self._send("POST", TAKEN[call], given[0])[0])
+        if call == "capture":
+            key = named.pop("idempotency_key", None)
+            done, replayed = self._send("POST", "/v1/captures", {"captures": given[0]} | named, key)
+            assert replayed is any("replayed" in each for each in done["captures"])
+            return remembered(done["captures"])
+        if call == "pin_record":
+            word = "pin" if named.get("pinned", True) else "unpin"
+            return remembered(self._send("POST", f"/v1/records/{_encoded(given)[0]}/{word}")[0])
+        path, names = DONE[call]
+        ids = given[: path.count("{}")]
+        body = dict(zip(names, given[len(ids) :], strict=True)) | named
+        whole = call in ("correct_record", "undo") or body
+        return remembered(self._send("POST", path.format(*_encoded(ids)), body if whole else None)[0])
 
     def put(self, namespace: Sequence[str], key: str, value: Any, **named: Any) -> Plain:
         idempotency_key = named.pop("idempotency_key", None)
@@ -196,6 +252,10 @@ class Http:
 
     def change_settings(self, settings: Mapping[str, float | None]) -> Plain:
         return told.tuned(self._send("PUT", "/admin/v1/memories/settings", dict(settings))[0])
+
+
+def _encoded(ids: Iterable[str]) -> list[str]:
+    return [quote(each, safe="") for each in ids]
 
 
 def _step(op: str, **fields: Any) -> Plain:

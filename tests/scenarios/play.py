@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from tests.scenarios.door import PEOPLE, Door, House, Refused
 from recollect.domain.errors import InvalidCursor
 from recollect.domain.queries import parse_event_cursor
 
+_GIVEN = re.compile(r"(?<=_)[0-9a-f]{32}")
+"""An id that the service gives out, as a part of one with a prefix, wherever it is told."""
 Line = tuple[str, str, Any]
 """Who asked, for what, and what they were told."""
 
@@ -30,6 +33,8 @@ class Ids(dict[Any, str]):
             return self.setdefault(told, f"moment {len(self) + 1}")
         if isinstance(told, float):
             return round(told, 4)  # vectors are turned by a key of the tenant, and rounded after that
+        if isinstance(told, str) and _GIVEN.search(told):
+            return _GIVEN.sub(lambda found: self.setdefault(found[0], f"id {len(self) + 1}"), told)
         if name == "id" and isinstance(told, str):
             return self.setdefault(told, f"id {len(self) + 1}")
         return told
@@ -68,6 +73,8 @@ class Cast:
     admin: Door
     auditor: Door
     operator: Door
+    reviewer: Door
+    second: Door
 
     def __init__(self, house: House, tenant: str) -> None:
         self._house, self._tenant = house, tenant

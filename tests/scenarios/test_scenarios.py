@@ -15,19 +15,20 @@ from tests.engines.mongodb import (
 )
 from tests.engines.mongodb import fresh_database as mongo_database
 from tests.engines.postgres import fresh_database as postgres_database
-from tests.scenarios import asking, finding, governing, permitting, telling, writing
+from tests.scenarios import asking, finding, governing, permitting, remembering, telling, writing
 from tests.scenarios.door import Door, House, Person, Plain
 from tests.scenarios.in_process import SETTINGS, InProcess, Sdk
 from tests.scenarios.over_grpc import NOT_OFFERED as NOT_CALLED
 from tests.scenarios.over_grpc import Grpc, OverGrpc
 from tests.scenarios.over_http import OverHttp
 from tests.scenarios.play import SCENES, Line, Scene, differences
+from tests.scenarios.remembering import WAY_IN
 from tests.scenarios.typed import NOT_OFFERED, UNTOLD, AtTheKeyboard
 
 from recollect.config import Secret, Settings
 from recollect.testing.servers import Server, running
 
-CHAPTERS = (writing, finding, asking, telling, permitting, governing)
+CHAPTERS = (writing, finding, asking, telling, permitting, governing, remembering)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +111,8 @@ def test_a_scenario_goes_alike_at_every_door(scene: Scene, house: tuple[str, Hou
 
 def test_only_what_cannot_be_typed_is_left_out() -> None:
     assert {need for scene in SCENES for need in scene.needs} == NOT_OFFERED
-    assert sum(bool(scene.needs & NOT_OFFERED) for scene in SCENES) <= 7
+    assert sum(bool(scene.needs & NOT_OFFERED) for scene in SCENES if WAY_IN not in scene.needs) <= 7
+    assert {scene.play.__module__ for scene in SCENES if WAY_IN in scene.needs} == {remembering.__name__}
 
 
 def test_only_what_has_no_call_is_asked_elsewhere() -> None:
@@ -182,6 +184,11 @@ PLANTED: list[tuple[str, Callable[[Any], Any], Callable[[Any], None]]] = [
     ("batch", lambda done: done[::-1], asking.batch_waits),
     ("index_status", lambda status: status | {"model": "another"}, asking.index_keepers),
     ("trigger_index", lambda status: status | {"pending": status["pending"] + 1}, governing.extracted_anew),
+    ("capture", lambda told: [each | {"state": "pending"} for each in told], remembering.captured),
+    ("would_remember", lambda told: told | {"withheld": False}, remembering.dry_run),
+    ("approve_proposal", lambda told: told | {"decided_by": None}, remembering.approved),
+    ("get_consent", lambda told: told | {"state": "active"}, remembering.consents),
+    ("list_traces", lambda page: page | {"traces": page["traces"][1:]}, remembering.captured),
     ("change_settings", lambda tuned: tuned | {"changed": []}, governing.settings),
 ]
 

@@ -28,20 +28,23 @@ from tests.scenarios.door import (
     plain,
 )
 from tests.scenarios.in_process import key_for
+from tests.scenarios.remembering import WAY_IN
+from tests.scenarios.way_in import WayIn
 from typer.testing import CliRunner
 
 from recollect.cli.program import app
 from recollect.domain.queries import event_cursor
 from recollect.testing.servers import Server
 
-NOT_OFFERED = frozenset({"batch", "any value", "pages of namespaces"})
-"""What cannot be typed: batches; values that are no objects, which are kept as text; pages of `ls`, which tells all."""
+NOT_OFFERED = frozenset({"batch", "any value", "pages of namespaces", WAY_IN})
+"""What cannot be typed: batches; values that are no objects, which are kept as text; pages of `ls`, which tells all;
+and the way in."""
 READS = frozenset({"get", "search", "ls", "history", "log"})
 UNTOLD = frozenset({"replayed"})
 """What is told to people, but has no place in the JSON."""
 
 
-class Typed:
+class Typed(WayIn):
     """The commands, against a server."""
 
     def __init__(self, always: Sequence[str], reading: Mapping[str, str | None] | None = None) -> None:

@@ -8,15 +8,16 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from recollect.testing.servers import Server, running
 
-WHO = ("anonymous", "user", "other", "agent", "auditor", "admin", "operator", "foreign")
+WHO = ("anonymous", "user", "other", "agent", "auditor", "admin", "operator", "reviewer", "foreign")
 """
 user      alice, whose memories the requests are about
 other     bob, of the same tenant
 agent     a client of alice with a credential for reading only
-auditor, admin, operator    each with that role alone
+auditor, admin, operator, reviewer    each with that role alone
 foreign   an administrator of another tenant
 """
 NOTES = "ns=user&ns=alice&ns=notes"
@@ -39,67 +40,113 @@ allow if "admin" in input.context.roles
 WHY = {"X-Justification": "a trial"}
 DELETION = {"op": "delete", "namespace": ["user", "alice", "notes"], "key": "gone"}
 
-Row = tuple[str, int, int, int, int, int, int, int, int]
-#                                                scopes         anon user other agent audit admin oper foreign
+CONSENT = {
+    "subject_ceid": "user:alice",
+    "purpose": "support",
+    "scope": {"predicates_allowed": ["email"], "data_classifications_allowed": ["INTERNAL"]},
+    "basis": "user_opt_in",
+    "evidence_refs": ["consent_screen:v3"],
+}
+CANDIDATE = {
+    "entity_ceid": "user:alice",
+    "predicate": "name",
+    "value": "Eve",
+    "evidence_refs": ["tool:x:1"],
+    "confidence": 0.9,
+}
+PROPOSAL = {"candidate": CANDIDATE, "class": "evidence_link"}
+Row = tuple[str, int, int, int, int, int, int, int, int, int]
+#                                                scopes         anon user other agent audit admin oper review foreign
 TABLE: dict[str, Row] = {
-    "GET /v1/memories":                           ("read",         401, 200, 403, 200, 403, 200, 403, 404),
-    "PUT /v1/memories":                           ("write",        401, 200, 403, 403, 403, 200, 403, 200),
-    "PATCH /v1/memories":                         ("write",        401, 200, 403, 403, 403, 200, 403, 404),
-    "DELETE /v1/memories":                        ("delete",       401, 204, 403, 403, 403, 204, 403, 204),
-    "POST /v1/memories/search":                   ("read",         401, 200, 200, 200, 200, 200, 200, 200),
-    "POST /v1/memories/batch":                    ("write delete", 401, 200, 403, 403, 403, 200, 403, 200),
-    "GET /v1/memories/history":                   ("read",         401, 200, 403, 200, 403, 200, 403, 200),
-    "GET /v1/memories/namespaces":                ("read",         401, 200, 200, 200, 200, 200, 200, 200),
-    "GET /v1/memories/events":                    ("read",         401, 200, 200, 200, 200, 200, 200, 200),
-    "GET /v1/memories/{id}":                      ("read",         401, 200, 404, 200, 404, 200, 404, 404),
-    "GET /v1/whoami":                             ("",             401, 200, 200, 200, 200, 200, 200, 200),
-    "GET /v1/tools":                              ("",             401, 200, 200, 200, 200, 200, 200, 200),
-    "POST /v1/tools/{name}":                      ("read",         401, 200, 200, 200, 200, 200, 200, 200),
-    "GET /v1/brief":                              ("read",         401, 200, 200, 200, 200, 200, 200, 200),
-    "GET /admin/v1/head":                         ("read",         401, 403, 403, 403, 200, 200, 403, 200),
-    "POST /admin/v1/verify":                      ("read",         401, 403, 403, 403, 200, 200, 403, 200),
-    "POST /admin/v1/erase":                       ("admin",        401, 403, 403, 403, 403, 200, 403, 200),
-    "POST /admin/v1/sweep":                       ("admin",        401, 403, 403, 403, 403, 200, 403, 200),
-    "POST /admin/v1/keys/rotate":                 ("admin",        401, 403, 403, 403, 403, 403, 200, 403),
-    "GET /admin/v1/backup":                       ("admin",        401, 403, 403, 403, 403, 403, 200, 403),
-    "GET /admin/v1/export":                       ("admin",        401, 403, 403, 403, 403, 200, 403, 200),
-    "GET /admin/v1/import":                       ("admin",        401, 403, 403, 403, 403, 200, 403, 200),
-    "POST /admin/v1/import":                      ("admin",        401, 403, 403, 403, 403, 200, 403, 200),
-    "GET /admin/v1/tokens":                       ("admin",        401, 403, 403, 403, 403, 200, 200, 200),
-    "POST /admin/v1/tokens":                      ("admin",        401, 403, 403, 403, 403, 201, 201, 201),
-    "DELETE /admin/v1/tokens/{id}":               ("admin",        401, 403, 403, 403, 403, 200, 200, 404),
-    "GET /admin/v1/memories/policies":            ("read",         401, 403, 403, 403, 200, 200, 200, 200),
-    "PUT /admin/v1/memories/policies":            ("admin",        401, 403, 403, 403, 403, 200, 200, 200),
-    "POST /admin/v1/memories/policies/check":     ("admin",        401, 403, 403, 403, 403, 200, 200, 200),
-    "POST /admin/v1/memories/policies/rollback":  ("admin",        401, 403, 403, 403, 403, 200, 200, 200),
-    "POST /admin/v1/memories/policies/explain":   ("read",         401, 403, 403, 403, 200, 200, 200, 200),
-    "POST /admin/v1/memories/policies/simulate":  ("admin",        401, 403, 403, 403, 403, 200, 200, 200),
-    "GET /admin/v1/memories/index/status":        ("read",         401, 403, 403, 403, 200, 200, 200, 200),
-    "POST /admin/v1/memories/index/trigger":      ("admin",        401, 403, 403, 403, 403, 200, 200, 200),
-    "GET /admin/v1/memories/settings":            ("admin",        401, 403, 403, 403, 403, 403, 200, 403),
-    "PUT /admin/v1/memories/settings":            ("admin",        401, 403, 403, 403, 403, 403, 200, 403),
-    "DELETE /admin/v1/memories/{id}":             ("admin",        401, 403, 403, 403, 403, 204, 403, 404),
-    "GET /admin/v1/audit":                        ("read",         401, 403, 403, 403, 200, 200, 403, 200),
-    "GET /healthz":                               ("",             200, 200, 200, 200, 200, 200, 200, 200),
-    "GET /readyz":                                ("",             200, 200, 200, 200, 200, 200, 200, 200),
-    "GET /metrics":                               ("read",         401, 403, 403, 403, 200, 403, 200, 403),
-    "GET /docs":                                  ("",             401, 200, 200, 200, 200, 200, 200, 200),
-    "GET /openapi.yaml":                          ("",             401, 200, 200, 200, 200, 200, 200, 200),
-    "GET /openapi-admin.yaml":                    ("",             401, 200, 200, 200, 200, 200, 200, 200),
+    "GET /v1/memories":                            ("read",         401, 200, 403, 200, 403, 200, 403, 403, 404),
+    "PUT /v1/memories":                            ("write",        401, 200, 403, 403, 403, 200, 403, 403, 200),
+    "PATCH /v1/memories":                          ("write",        401, 200, 403, 403, 403, 200, 403, 403, 404),
+    "DELETE /v1/memories":                         ("delete",       401, 204, 403, 403, 403, 204, 403, 403, 204),
+    "POST /v1/memories/search":                    ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "POST /v1/memories/batch":                     ("write delete", 401, 200, 403, 403, 403, 200, 403, 403, 200),
+    "GET /v1/memories/history":                    ("read",         401, 200, 403, 200, 403, 200, 403, 403, 200),
+    "GET /v1/memories/namespaces":                 ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /v1/memories/events":                     ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /v1/memories/{id}":                       ("read",         401, 200, 404, 200, 404, 200, 404, 404, 404),
+    "POST /v1/captures":                           ("write",        401, 200, 200, 403, 200, 200, 200, 200, 200),
+    "GET /v1/captures":                            ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "POST /v1/captures/dry-run":                   ("write",        401, 200, 200, 403, 200, 200, 200, 200, 200),
+    "GET /v1/captures/{id}":                       ("read",         401, 200, 404, 200, 404, 404, 404, 404, 404),
+    "POST /v1/proposals":                          ("write",        401, 200, 200, 403, 200, 200, 200, 200, 200),
+    "GET /v1/proposals":                           ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /v1/proposals/load":                      ("write",        401, 403, 403, 403, 403, 200, 403, 200, 200),
+    "POST /v1/proposals/decide":                   ("write",        401, 403, 403, 403, 403, 200, 403, 200, 200),
+    "GET /v1/proposals/{id}":                      ("read",         401, 200, 404, 200, 404, 200, 404, 200, 404),
+    "POST /v1/proposals/{id}/claim":               ("write",        401, 403, 403, 403, 403, 200, 403, 200, 404),
+    "POST /v1/proposals/{id}/release":             ("write",        401, 403, 403, 403, 403, 200, 403, 200, 404),
+    "POST /v1/proposals/{id}/approve":             ("write",        401, 403, 403, 403, 403, 200, 403, 200, 404),
+    "POST /v1/proposals/{id}/reject":              ("write",        401, 403, 403, 403, 403, 200, 403, 200, 404),
+    "POST /v1/consents":                           ("write",        401, 200, 403, 403, 403, 200, 403, 403, 200),
+    "GET /v1/consents":                            ("read",         401, 200, 403, 200, 403, 200, 403, 403, 200),
+    "GET /v1/consents/{id}":                       ("read",         401, 200, 404, 200, 404, 200, 404, 404, 404),
+    "POST /v1/consents/{id}/revoke":               ("write",        401, 200, 404, 403, 404, 200, 404, 404, 404),
+    "GET /v1/records":                             ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "POST /v1/records/undo":                       ("write delete", 401, 200, 200, 403, 200, 200, 200, 200, 200),
+    "GET /v1/records/{id}":                        ("read",         401, 200, 404, 200, 404, 200, 404, 404, 404),
+    "POST /v1/records/{id}/correct":               ("write",        401, 200, 404, 403, 404, 200, 404, 404, 404),
+    "POST /v1/records/{id}/retract":               ("delete",       401, 200, 404, 403, 404, 200, 404, 404, 404),
+    "POST /v1/records/{id}/pin":                   ("write",        401, 200, 404, 403, 404, 200, 404, 404, 404),
+    "POST /v1/records/{id}/unpin":                 ("write",        401, 200, 404, 403, 404, 200, 404, 404, 404),
+    "POST /v1/records/{id}/promote":               ("write",        401, 200, 404, 403, 404, 200, 404, 404, 404),
+    "GET /v1/contradictions":                      ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "POST /v1/contradictions/{id}/resolve":        ("write",        401, 403, 403, 403, 403, 200, 403, 200, 404),
+    "GET /v1/signals":                             ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /v1/traces":                              ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "POST /v1/phases":                             ("write",        401, 200, 200, 403, 200, 200, 200, 200, 200),
+    "POST /admin/v1/captures/remember":            ("admin",        401, 403, 403, 403, 403, 200, 403, 403, 200),
+    "GET /v1/whoami":                              ("",             401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /v1/tools":                               ("",             401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "POST /v1/tools/{name}":                       ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /v1/brief":                               ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /admin/v1/head":                          ("read",         401, 403, 403, 403, 200, 200, 403, 403, 200),
+    "POST /admin/v1/verify":                       ("read",         401, 403, 403, 403, 200, 200, 403, 403, 200),
+    "POST /admin/v1/erase":                        ("admin",        401, 403, 403, 403, 403, 200, 403, 403, 200),
+    "POST /admin/v1/sweep":                        ("admin",        401, 403, 403, 403, 403, 200, 403, 403, 200),
+    "POST /admin/v1/keys/rotate":                  ("admin",        401, 403, 403, 403, 403, 403, 200, 403, 403),
+    "GET /admin/v1/backup":                        ("admin",        401, 403, 403, 403, 403, 403, 200, 403, 403),
+    "GET /admin/v1/export":                        ("admin",        401, 403, 403, 403, 403, 200, 403, 403, 200),
+    "GET /admin/v1/import":                        ("admin",        401, 403, 403, 403, 403, 200, 403, 403, 200),
+    "POST /admin/v1/import":                       ("admin",        401, 403, 403, 403, 403, 200, 403, 403, 200),
+    "GET /admin/v1/tokens":                        ("admin",        401, 403, 403, 403, 403, 200, 200, 403, 200),
+    "POST /admin/v1/tokens":                       ("admin",        401, 403, 403, 403, 403, 201, 201, 403, 201),
+    "DELETE /admin/v1/tokens/{id}":                ("admin",        401, 403, 403, 403, 403, 200, 200, 403, 404),
+    "GET /admin/v1/memories/policies":             ("read",         401, 403, 403, 403, 200, 200, 200, 403, 200),
+    "PUT /admin/v1/memories/policies":             ("admin",        401, 403, 403, 403, 403, 200, 200, 403, 200),
+    "POST /admin/v1/memories/policies/check":      ("admin",        401, 403, 403, 403, 403, 200, 200, 403, 200),
+    "POST /admin/v1/memories/policies/rollback":   ("admin",        401, 403, 403, 403, 403, 200, 200, 403, 200),
+    "POST /admin/v1/memories/policies/explain":    ("read",         401, 403, 403, 403, 200, 200, 200, 403, 200),
+    "POST /admin/v1/memories/policies/simulate":   ("admin",        401, 403, 403, 403, 403, 200, 200, 403, 200),
+    "GET /admin/v1/memories/index/status":         ("read",         401, 403, 403, 403, 200, 200, 200, 403, 200),
+    "POST /admin/v1/memories/index/trigger":       ("admin",        401, 403, 403, 403, 403, 200, 200, 403, 200),
+    "GET /admin/v1/memories/settings":             ("admin",        401, 403, 403, 403, 403, 403, 200, 403, 403),
+    "PUT /admin/v1/memories/settings":             ("admin",        401, 403, 403, 403, 403, 403, 200, 403, 403),
+    "DELETE /admin/v1/memories/{id}":              ("admin",        401, 403, 403, 403, 403, 204, 403, 403, 404),
+    "GET /admin/v1/audit":                         ("read",         401, 403, 403, 403, 200, 200, 403, 403, 200),
+    "GET /healthz":                                ("",             200, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /readyz":                                 ("",             200, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /metrics":                                ("read",         401, 403, 403, 403, 200, 403, 200, 403, 403),
+    "GET /docs":                                   ("",             401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /openapi.yaml":                           ("",             401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /openapi-admin.yaml":                     ("",             401, 200, 200, 200, 200, 200, 200, 200, 200),
 }  # fmt: skip
 """The scopes that a credential needs, and what each caller gets, by the order of `WHO`.
 
 404 looks as if nothing were there; 200 for those who see nothing of it is checked below.
 """
 
-#                              anon user other agent audit admin oper foreign
-JUSTIFIED: dict[str, tuple[int, int, int, int, int, int, int, int]] = {
-    "GET /v1/memories":            (401, 403, 403, 403, 403, 200, 403, 404),
-    "POST /v1/memories/search":    (401, 403, 403, 403, 403, 200, 403, 200),
-    "GET /v1/memories/history":    (401, 403, 403, 403, 403, 200, 403, 200),
-    "GET /v1/memories/namespaces": (401, 403, 403, 403, 403, 200, 403, 200),
-    "GET /v1/memories/events":     (401, 403, 403, 403, 403, 200, 403, 200),
-    "GET /v1/memories/{id}":       (401, 403, 403, 403, 403, 200, 403, 404),
+#                              anon user other agent audit admin oper review foreign
+JUSTIFIED: dict[str, tuple[int, int, int, int, int, int, int, int, int]] = {
+    "GET /v1/memories":            (401, 403, 403, 403, 403, 200, 403, 403, 404),
+    "POST /v1/memories/search":    (401, 403, 403, 403, 403, 200, 403, 403, 200),
+    "GET /v1/memories/history":    (401, 403, 403, 403, 403, 200, 403, 403, 200),
+    "GET /v1/memories/namespaces": (401, 403, 403, 403, 403, 200, 403, 403, 200),
+    "GET /v1/memories/events":     (401, 403, 403, 403, 403, 200, 403, 403, 200),
+    "GET /v1/memories/{id}":       (401, 403, 403, 403, 403, 200, 403, 403, 404),
 }  # fmt: skip
 """What each gets who reads in alice's name, and says why. Without saying why, those who may are told so with 400."""
 
@@ -114,6 +161,33 @@ REQUESTS: dict[str, tuple[str, Any]] = {
     "GET /v1/memories/namespaces": ("/v1/memories/namespaces?prefix=user&prefix=alice", None),
     "GET /v1/memories/events": ("/v1/memories/events?ns=user&ns=alice", None),
     "GET /v1/memories/{id}": ("/v1/memories/{version}", None),
+    "POST /v1/captures": ("/v1/captures", {"captures": [{"text": "I prefer tea."}]}),
+    "POST /v1/captures/dry-run": ("/v1/captures/dry-run", {"text": "I prefer tea."}),
+    "GET /v1/captures/{id}": ("/v1/captures/{capture}", None),
+    "POST /v1/proposals": ("/v1/proposals", PROPOSAL),
+    "POST /v1/proposals/decide": (
+        "/v1/proposals/decide",
+        {"decision": "reject", "proposal_ids": ["mwp_x"], "dry_run": True},
+    ),
+    "GET /v1/proposals/{id}": ("/v1/proposals/{proposal}", None),
+    "POST /v1/proposals/{id}/claim": ("/v1/proposals/{proposal}/claim", {}),
+    "POST /v1/proposals/{id}/release": ("/v1/proposals/{proposal}/release", None),
+    "POST /v1/proposals/{id}/approve": ("/v1/proposals/{proposal}/approve", {}),
+    "POST /v1/proposals/{id}/reject": ("/v1/proposals/{proposal}/reject", {}),
+    "POST /v1/consents": ("/v1/consents", CONSENT),
+    "GET /v1/consents": ("/v1/consents?subject=user:alice", None),
+    "GET /v1/consents/{id}": ("/v1/consents/{consent}", None),
+    "POST /v1/consents/{id}/revoke": ("/v1/consents/{consent}/revoke", {}),
+    "POST /v1/records/undo": ("/v1/records/undo", {"source": "never seen"}),
+    "GET /v1/records/{id}": ("/v1/records/{record}", None),
+    "POST /v1/records/{id}/correct": ("/v1/records/{record}/correct", {"value": "coffee"}),
+    "POST /v1/records/{id}/retract": ("/v1/records/{record}/retract", None),
+    "POST /v1/records/{id}/pin": ("/v1/records/{record}/pin", None),
+    "POST /v1/records/{id}/unpin": ("/v1/records/{record}/unpin", None),
+    "POST /v1/records/{id}/promote": ("/v1/records/{record}/promote", {"to_space": "project", "project": "apollo"}),
+    "POST /v1/contradictions/{id}/resolve": ("/v1/contradictions/{contradiction}/resolve", {"winner": "existing"}),
+    "POST /v1/phases": ("/v1/phases", {"token": "t"}),
+    "POST /admin/v1/captures/remember": ("/admin/v1/captures/remember", {}),
     "POST /v1/tools/{name}": ("/v1/tools/memory_search", {}),
     "POST /admin/v1/verify": ("/admin/v1/verify", {}),
     "POST /admin/v1/erase": ("/admin/v1/erase", {"subject": "user:nobody"}),
@@ -145,6 +219,23 @@ SEES: dict[str, Callable[[Any], object]] = {
 }
 SEE_THEM = {"user", "agent", "admin"}
 """Who is shown alice's memories, by routes that show others an empty answer."""
+TOLD: dict[str, tuple[Callable[[Any], object], set[str]]] = {
+    "GET /v1/captures": (lambda found: _of_alice(found["captures"], "about", "user:alice"), {"user", "agent"}),
+    "GET /v1/records": (lambda found: _of_alice(found["records"], "owner", "alice"), {"user", "agent"}),
+    "GET /v1/proposals": (
+        lambda found: _of_alice(found["proposals"], "user_id", "alice"),
+        {"user", "agent", "admin", "reviewer"},
+    ),
+    "GET /v1/contradictions": (
+        lambda found: _of_alice(found["contradictions"], "entity_ceid", "user:alice"),
+        {"user", "agent", "admin", "reviewer"},
+    ),
+}
+"""What of the way in is alice's, and who is shown it: captures and records are told to nobody else in a list."""
+
+
+def _of_alice(found: list[dict[str, Any]], name: str, value: str) -> list[dict[str, Any]]:
+    return [each for each in found if each[name] == value]
 
 
 def expected(route: str, who: str) -> int:
@@ -160,6 +251,7 @@ class Place:
     keys: dict[str, str]
     version: str
     tenants: Iterator[int] = field(default_factory=count)
+    said: Iterator[int] = field(default_factory=count)
 
     def ready(self, route: str) -> tuple[str, str, Any]:
         """The request by which a route is tried, with what it needs in place."""
@@ -173,9 +265,30 @@ class Place:
             path = path.replace(
                 "{doomed}", self.server.request("PUT", "/v1/memories", doomed, token=self.keys["user"])[1]["id"]
             )
+        for name, make in MADE.items():
+            if f"{{{name}}}" in path:
+                path = path.replace(f"{{{name}}}", quote(make(self), safe=""))
         path = path.replace("{version}", self.version)
         body = {k: v for k, v in body.items() if v is not ...} if isinstance(body, dict) else body
         return method, path, body
+
+    def made(self, path: str, body: Any) -> Any:
+        """What alice gets for something that she does on the way in."""
+        status, told, _ = self.server.request("POST", path, body, token=self.keys["user"])
+        assert status == 200, told
+        return told
+
+    def captured(self) -> Any:
+        """Something new that alice says."""
+        said = {"captures": [{"text": f"I prefer tea number {next(self.said)}."}]}
+        return self.made("/v1/captures", said)["captures"][0]
+
+    def contradiction(self) -> str:
+        """The id of a new contradiction among what alice said."""
+        self.made("/v1/captures", {"captures": [{"text": "My name is Ada."}]})
+        candidate = {**CANDIDATE, "value": f"Eve {next(self.said)}"}
+        proposal = self.made("/v1/proposals", {**PROPOSAL, "candidate": candidate})["proposal_id"]
+        return str(self.server.request("GET", f"/v1/proposals/{proposal}", token=self.keys["user"])[1]["contradiction"])
 
     def ask(self, route: str, who: str) -> tuple[int, Any]:
         """Try a route in somebody's name."""
@@ -211,6 +324,21 @@ class Place:
         return state | {"memories": state["memories"]["entries"]}
 
 
+def _proposed(place: Place) -> str:
+    candidate = {**CANDIDATE, "predicate": f"drinks {next(place.said)}"}
+    return str(place.made("/v1/proposals", {**PROPOSAL, "candidate": candidate})["proposal_id"])
+
+
+MADE: dict[str, Callable[[Place], str]] = {
+    "capture": lambda place: str(place.captured()["capture_id"]),
+    "record": lambda place: str(place.captured()["remembered"][0]["record_id"]),
+    "proposal": _proposed,
+    "consent": lambda place: str(place.made("/v1/consents", CONSENT)["consent_id"]),
+    "contradiction": Place.contradiction,
+}
+"""What a request names, made anew for it."""
+
+
 @contextmanager
 def placed(home: Path) -> Iterator[Place]:
     """A server with all that, for as long as the block lasts."""
@@ -223,7 +351,10 @@ def placed(home: Path) -> Iterator[Place]:
             "auditor": server.key_for("eve", tenant="here", roles=["auditor"]),
             "admin": server.key_for("root", tenant="here", roles=["admin"]),
             "operator": server.key_for("ops", tenant="here", roles=["operator"]),
+            "reviewer": server.key_for("maria", tenant="here", roles=["reviewer"]),
         }
         status, written, _ = server.request("PUT", "/v1/memories", MEMORY, token=keys["user"])
         assert status == 200
-        yield Place(server, keys, written["id"])
+        place = Place(server, keys, written["id"])
+        place.contradiction()
+        yield place

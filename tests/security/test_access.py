@@ -17,6 +17,7 @@ from tests.security.access import (
     SEE_THEM,
     SEES,
     TABLE,
+    TOLD,
     WHO,
     WHY,
     Place,
@@ -44,6 +45,9 @@ def test_a_caller_gets_what_the_table_says(route: str, who: str, place: Place) -
     assert status == expected(route, who), answer
     if status == 200 and route in SEES:
         assert bool(SEES[route](answer)) is (who in SEE_THEM)
+    if status == 200 and route in TOLD:
+        shown, those = TOLD[route]
+        assert bool(shown(answer)) is (who in those)
     if status in (401, 403, 404):
         assert answer["code"] == {401: "unauthenticated", 403: "forbidden", 404: "not_found"}[status]
         assert "alice" not in json.dumps(answer)
@@ -111,7 +115,8 @@ def test_only_an_administrator_reads_in_another_name_and_never_unnoticed(route: 
 
 def test_every_read_can_be_justified_and_nothing_else_takes_another_name(place: Place) -> None:
     reads = {f"{route.method} {route.path}" for route in ROUTES if route.action is Action.READ}
-    in_own_name = {"GET /v1/brief"}
+    of_the_way_in = ("captures", "proposals", "consents", "records", "contradictions", "signals", "traces")
+    in_own_name = {"GET /v1/brief"} | {each for each in reads if each.split("/")[2] in of_the_way_in}
     assert set(JUSTIFIED) == reads - in_own_name
     for route in set(TABLE) - set(JUSTIFIED) - {"GET /healthz", "GET /readyz"}:
         method, path, body = place.ready(route)
@@ -254,7 +259,7 @@ def test_a_server_that_lets_the_wrong_ones_in_or_keeps_the_right_ones_out_is_not
             for route in ("GET /metrics", "GET /admin/v1/audit", "GET /admin/v1/head")
         }
     assert wrong == {
-        "GET /metrics": ["user", "other", "agent", "admin", "foreign"],
+        "GET /metrics": ["user", "other", "agent", "admin", "reviewer", "foreign"],
         "GET /admin/v1/audit": ["auditor", "admin", "foreign"],
         "GET /admin/v1/head": [],
     }

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import schemathesis
 from schemathesis import engine
+from schemathesis.core.parameters import ParameterLocation
 from schemathesis.engine import events
 from schemathesis.hooks import HookContext
 from tests.surfaces.contracts import CONTRACTS, each_operation, operations_of
@@ -17,6 +18,7 @@ from tests.surfaces.contracts import CONTRACTS, each_operation, operations_of
 from recollect.domain.address import DEPTH_CEILING, MAX_DEPTH
 from recollect.service.reading import MAX_WAIT_SECONDS
 
+_there: dict[str, str] = {}
 PHASES = ("examples", "coverage", "fuzzing", "stateful")
 OPERATIONS = len(list(each_operation()))
 MOST_IN_A_ROUND = 50
@@ -52,8 +54,14 @@ def fuzz(
     edges: bool = True,
     only: str | None = None,
     headers: Mapping[str, str] | None = None,
+    there: Mapping[str, str] | None = None,
 ) -> Findings:
-    """Make at least so many requests with this key: the examples, those at the edges of every limit, random ones."""
+    """Make at least so many requests with this key: the examples, those at the edges of every limit, random ones.
+
+    `there` names, for operations on one thing, one that is there: an example's own would hardly ever be.
+    """
+    _there.clear()
+    _there.update(there or {})
     sent = {"Authorization": f"Bearer {key}"} | dict(headers or {})
     found = Findings()
     _round(found, _config(url, sent, "examples"), only)
@@ -123,6 +131,8 @@ def _bounded(context: HookContext, case: schemathesis.Case[Any], kwargs: dict[st
     operation = case.operation.definition.raw.get("operationId")
     if operation == "revokeToken" and case.method == "DELETE":
         case.path_parameters["id"] = "000000000000"
+    if operation in _there and case.method == case.operation.method.upper() and _is_sound(case):
+        case.path_parameters["id"] = _there[operation]
     body = case.body if isinstance(case.body, dict) else {}
     wait = body.get("wait")
     if isinstance(wait, int | float) and wait is not True and LONGEST_WAIT < wait <= MAX_WAIT_SECONDS:
@@ -133,6 +143,12 @@ def _bounded(context: HookContext, case: schemathesis.Case[Any], kwargs: dict[st
     if "X-Justification" not in (case.headers or {}):
         # Without it, nothing but the refusal to say anything would ever be seen of the reads that could have it.
         query.pop("as_user_id", None)
+
+
+def _is_sound(case: schemathesis.Case[Any]) -> bool:
+    """Whether the path is one that the contract allows."""
+    part = None if case.meta is None else case.meta.components.get(ParameterLocation.PATH)
+    return part is None or part.mode.is_positive
 
 
 def _collect(found: Findings, event: events.ScenarioFinished) -> None:

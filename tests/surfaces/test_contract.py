@@ -40,11 +40,15 @@ from recollect.domain import (
     tuning,
     verification,
 )
+from recollect.domain.governance import terms
+from recollect.domain.promotion import claims, codes, consents, proposals, shapes, standing
 from recollect.domain.reasons import TOLD, EndReason, Finding
+from recollect.domain.remembering import captures, deciding, records
 from recollect.domain.retention import Pass
 from recollect.service import audit, looking, reading, transfer
+from recollect.service.pipeline import capturing, reviewing
 from recollect.surfaces.rest.routes import ROUTES, Route
-from recollect.wire import requests
+from recollect.wire import remembering, requests
 from recollect.wire.errors import status_of
 
 ROOT = Path(__file__).parents[2]
@@ -188,7 +192,7 @@ def test_every_answer_names_its_request_and_every_error_has_the_one_shape(
 
 
 def test_every_object_says_whether_it_takes_more_than_is_listed() -> None:
-    open_ended = {"Value", "StoredValue", "StoredAttributes", "PolicyAttributes", "Filter", "Modules"}
+    open_ended = {"Value", "StoredValue", "StoredAttributes", "PolicyAttributes", "Filter", "Modules", "Counts"}
     for name, schema in SCHEMAS.items():
         if schema.get("type") == "object" and name not in open_ended:
             assert schema["additionalProperties"] is False, name
@@ -218,14 +222,24 @@ def test_what_is_sent_or_answered_in_json_has_an_example(path: str, method: str,
             assert "example" in followed(answer)["content"]["application/json"]
 
 
-def spoiled(example: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The same answer with one thing wrong at a time."""
+def test_the_shapes_that_others_agreed_on_are_taken_as_they_are_written() -> None:
+    (consent,), (proposal,) = SCHEMAS["Consent"]["examples"], SCHEMAS["Propose"]["examples"]
+    assert complaints(SCHEMAS["Consent"], consent) == complaints(SCHEMAS["Propose"], proposal) == []
+    assert consents.as_json(consents.consent_of(consent)) == consent
+    assert proposals.as_json(proposals.proposal_of(proposal)) == proposal
+
+
+def spoiled(example: dict[str, Any], schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The same answer with one thing wrong at a time; where any JSON will do, none is wrong."""
+    anything = {name for name, each in followed(schema).get("properties", {}).items() if each == ANYTHING}
     yield "an unknown field", {**example, "surprise": 1}
     for name in example:
         yield f"no {name}", {each: value for each, value in example.items() if each != name}
-        yield f"a wrong {name}", {**example, name: {"of": ["no", "such", "type"]} if name not in OPEN else 7}
+        if name not in anything:
+            yield f"a wrong {name}", {**example, name: {"of": ["no", "such", "type"]} if name not in OPEN else 7}
 
 
+ANYTHING = {"$ref": "#/components/schemas/AnyJson"}
 OPEN = {"value", "attributes", "details", "detail", "policy_attributes", "input"}
 
 
@@ -233,7 +247,7 @@ OPEN = {"value", "attributes", "details", "detail", "policy_attributes", "input"
 def test_a_wrong_answer_breaks_the_contract(path: str, method: str, operation: dict[str, Any]) -> None:
     for where, body in contents(operation):
         if where.startswith("2") and "example" in body:
-            for flaw, wrong in spoiled(body["example"]):
+            for flaw, wrong in spoiled(body["example"], body["schema"]):
                 assert complaints(body["schema"], wrong), flaw
 
 
@@ -322,12 +336,51 @@ def refs(operation: dict[str, Any]) -> Iterator[dict[str, str]]:
         (list(SCHEMAS["Tuned"]["properties"]["settings"]["properties"]), tuning.TUNABLE),
         (SCHEMAS["Tuned"]["properties"]["changed"]["items"]["enum"], tuning.TUNABLE),
         (SCHEMAS["ExplainPolicy"]["properties"]["action"]["enum"], [*MEMORY_ACTIONS, "search"]),
-        (SCHEMAS["Change"]["properties"]["action"]["enum"], MEMORY_ACTIONS),
+        (SCHEMAS["Change"]["properties"]["action"]["enum"], [*MEMORY_ACTIONS, callers.Action.REVIEW]),
+        (SCHEMAS["CaptureKind"]["enum"], captures.CaptureKind),
+        (SCHEMAS["Speaker"]["enum"], captures.Speaker),
+        (SCHEMAS["Via"]["enum"][:-1], captures.Via),
+        (SCHEMAS["Channel"]["enum"], standing.Channel),
+        (SCHEMAS["SourceClass"]["enum"], standing.SourceClass),
+        (SCHEMAS["Trust"]["enum"], [each.name.lower() for each in standing.Trust]),
+        (SCHEMAS["Classification"]["enum"], [each.name for each in standing.Classification]),
+        (SCHEMAS["Space"]["enum"], terms.Space),
+        (SCHEMAS["SpaceOrNull"]["enum"][:-1], terms.Space),
+        (SCHEMAS["MemoryKind"]["enum"], terms.Kind),
+        (SCHEMAS["Tier"]["enum"], terms.Tier),
+        (SCHEMAS["TierOrNull"]["enum"][:-1], terms.Tier),
+        (SCHEMAS["EventType"]["enum"], terms.EventType),
+        (SCHEMAS["WriteClass"]["enum"], terms.WriteClass),
+        (SCHEMAS["Authority"]["enum"], terms.Authority),
+        (SCHEMAS["SaidBy"]["enum"], terms.Source),
+        (SCHEMAS["Basis"]["enum"], codes.Basis),
+        (SCHEMAS["ConsentStanding"]["enum"], codes.ConsentState),
+        (SCHEMAS["ConsentCheck"]["enum"], codes.ConsentCheck),
+        (SCHEMAS["ContradictionVerdict"]["enum"], codes.ContradictionVerdict),
+        (SCHEMAS["Risk"]["enum"], codes.Risk),
+        (SCHEMAS["RiskReason"]["enum"], codes.RiskReason),
+        (SCHEMAS["SignalKind"]["enum"], codes.SignalKind),
+        (SCHEMAS["Outcome"]["enum"], deciding.Outcome),
+        (SCHEMAS["ProposalStatus"]["enum"], reviewing.STATUSES),
+        (SCHEMAS["GivenCaptures"]["properties"]["remember"]["enum"], [capturing.NOW, capturing.LATER]),
+        (list(SCHEMAS["GivenCapture"]["properties"]), captures._FIELDS),
+        (list(SCHEMAS["Candidate"]["properties"]), claims._FIELDS),
+        (list(SCHEMAS["Propose"]["properties"]), capturing._PROPOSED | capturing._CHECKS | capturing._ASKED),
+        (SCHEMAS["Propose"]["required"], capturing._PROPOSED),
+        (list(SCHEMAS["Consent"]["properties"]), consents._FIELDS | {"supersedes"}),
+        (list(SCHEMAS["Approve"]["properties"]["edit"]["properties"]), reviewing._EDITS),
+        (SCHEMAS["Record"]["required"], {*records.Record.__struct_fields__, "also_known_as", "behavioral"}),
+        (SCHEMAS["Capture"]["required"], {*captures.Capture.__struct_fields__, "capture_id"} - {"id"}),
     ],
     ids=[
         *("event kinds", "end reasons", "findings", "passes", "orders", "archived"),
         *("modes of search", "waits of writes", "scopes", "operators"),
         *("packages", "audited", "settings to change", "settings", "changed settings", "explained", "simulated"),
+        *("capture kinds", "speakers", "ways through", "channels", "source classes", "trust", "classifications"),
+        *("spaces", "spaces to ask for", "memory kinds", "tiers", "tiers to ask for", "event types", "write classes"),
+        *("authorities", "sources", "bases", "consent states", "consent checks", "verdicts", "risks", "risk reasons"),
+        *("signals", "outcomes", "proposal statuses", "when to remember", "capture", "candidate", "proposal"),
+        *("proposal at least", "consent", "edits", "record", "shown capture"),
     ],
 )
 def test_closed_sets_are_those_of_the_code(listed: list[str], known: Any) -> None:
@@ -389,6 +442,18 @@ def bounds_of(setting: str) -> tuple[float, float, bool]:
         (parameter("/v1/memories/namespaces", "get", "max_depth")["maximum"], address.DEPTH_CEILING),
         (parameter("/v1/memories/events", "get", "limit")["maximum"], requests.MAX_EVENTS),
         (parameter("/v1/memories/events", "get", "wait")["maximum"], reading.MAX_WAIT_SECONDS),
+        (SCHEMAS["GivenCaptures"]["properties"]["captures"]["maxItems"], captures.MAX_CAPTURES),
+        (SCHEMAS["GivenCapture"]["properties"]["text"]["maxLength"], captures.MAX_TEXT),
+        (SCHEMAS["GivenCapture"]["properties"]["refs"]["maxItems"], captures.MAX_REFS),
+        (SCHEMAS["Text"]["maxLength"], shapes.MAX_TEXT),
+        (SCHEMAS["Refs"]["maxItems"], shapes.MAX_REFS),
+        (SCHEMAS["Note"]["maxLength"], reviewing.MAX_NOTE),
+        (SCHEMAS["Claim"]["properties"]["seconds"]["maximum"], reviewing.MOST_CLAIM_SECONDS),
+        (SCHEMAS["Claim"]["properties"]["seconds"]["default"], reviewing.CLAIM_SECONDS),
+        *(
+            (parameter(path, "get", "limit")["maximum"], queries.MAX_LIMIT)
+            for path in ("/v1/captures", "/v1/records", "/v1/proposals", "/v1/contradictions", "/v1/traces")
+        ),
     ],
 )
 def test_limits_are_those_of_the_code(said: object, limit: object) -> None:
@@ -415,6 +480,17 @@ def test_limits_are_those_of_the_code(said: object, limit: object) -> None:
         ("PushPolicy", requests.PushBody),
         ("RollbackPolicy", requests.RollbackBody),
         ("ExplainPolicy", requests.ExplainBody),
+        ("GivenCaptures", remembering.CaptureBody),
+        ("Claim", remembering.ClaimBody),
+        ("Approve", remembering.ApproveBody),
+        ("Reject", remembering.RejectBody),
+        ("Decide", remembering.DecideBody),
+        ("Revoke", remembering.RevokeBody),
+        ("Correct", remembering.CorrectBody),
+        ("Promote", remembering.PromoteBody),
+        ("Undo", remembering.UndoBody),
+        ("Resolve", remembering.ResolveBody),
+        ("StartPhase", remembering.PhaseBody),
     ],
 )
 def test_what_is_asked_has_the_fields_that_the_service_reads(name: str, shape: type[Any]) -> None:
@@ -429,6 +505,8 @@ def asked(schema: dict[str, Any]) -> dict[str, tuple[bool, bool]]:
 
 
 def takes_null(field: dict[str, Any]) -> bool:
+    if field == ANYTHING:
+        return True
     whole = followed(field)
     if "anyOf" in whole:
         return any(takes_null(choice) for choice in whole["anyOf"])

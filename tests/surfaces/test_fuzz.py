@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -20,10 +21,45 @@ NEVER_MET = {"DELETE /admin/v1/tokens/{id}", "DELETE /admin/v1/memories/{id}"}
 """What chance has no id for; other tests do."""
 
 
+CONSENT = {
+    "subject_ceid": "customer:cus_77",
+    "purpose": "support",
+    "scope": {"predicates_allowed": ["preferred_language"], "data_classifications_allowed": ["INTERNAL"]},
+    "basis": "user_opt_in",
+    "evidence_refs": ["channel:app_chat:msg_881"],
+}
+
+
+def furnished(service: Served) -> dict[str, str]:
+    """For every operation on one thing of the way in, one that is there for it alone."""
+
+    def made(path: str, body: object) -> Any:
+        answer = service.ask("POST", path, body)
+        assert answer.status == 200, answer.body
+        return answer.json()
+
+    def claim(predicate: str) -> dict[str, object]:
+        candidate = {"entity_ceid": "user:admin", "predicate": predicate, "value": "x", "confidence": 0.9}
+        return {"candidate": candidate | {"evidence_refs": ["tool:x:1"]}, "class": "evidence_link"}
+
+    there: dict[str, str] = {}
+    for name in ("getRecord", "pinRecord", "unpinRecord", "correctRecord", "promoteRecord", "retractRecord"):
+        (told,) = made("/v1/captures", {"captures": [{"text": f"I prefer {name}."}]})["captures"]
+        there["getCapture"], there[name] = told["capture_id"], told["remembered"][0]["record_id"]
+    for name in ("getProposal", "claimProposal", "releaseProposal", "approveProposal", "rejectProposal"):
+        there[name] = made("/v1/proposals", claim(name))["proposal_id"]
+    for name in ("getConsent", "revokeConsent"):
+        there[name] = made("/v1/consents", CONSENT)["consent_id"]
+    made("/v1/captures", {"captures": [{"text": "My name is Ada."}]})
+    made("/v1/proposals", claim("name"))
+    there["resolveContradiction"] = service.ask("GET", "/v1/contradictions").json()["contradictions"][0]["id"]
+    return there
+
+
 @sized(1_000, 10_000)
 def test_an_administrator_gets_only_what_the_contract_promises(tmp_path: Path, count: int) -> None:
     with served(tmp_path, LIMITS) as service:
-        found = fuzz(service.url, service.admin_key, count)
+        found = fuzz(service.url, service.admin_key, count, there=furnished(service))
         assert not found.wrong, found.report()
         assert found.cases >= count
         assert found.succeeded >= EVERYTHING - NEVER_MET
@@ -77,6 +113,8 @@ def test_a_moment_that_no_answer_could_show_is_refused_wherever_one_is_taken(who
         whole.ask("POST", "/admin/v1/tokens", {"user_id": "bob", "expires_at": moment}),
         whole.ask("POST", "/admin/v1/import", {"source": source, "entries": [entry | {"at": moment}]}),
         whole.ask("POST", "/admin/v1/import", {"source": source, "entries": [entry | {"expires_at": moment}]}),
+        whole.ask("POST", "/v1/records/undo", {"after": moment}),
+        whole.ask("POST", "/v1/consents", CONSENT | {"valid_until": moment}),
     ]
     assert [answer.status for answer in refused] == [400] * len(refused)
     for method, path, body in (
@@ -109,6 +147,18 @@ def test_a_moment_that_no_answer_could_show_is_refused_wherever_one_is_taken(who
         "/admin/v1/audit?service=",
         "/admin/v1/memories/policies?service=",
         "/v1/memories?ns=user&ns=admin&key=k&as_user_id=",
+        "/v1/captures?limit=",
+        "/v1/captures?cursor=",
+        "/v1/records?space=",
+        "/v1/records?kind=",
+        "/v1/records?tier=",
+        "/v1/records?event_type=",
+        "/v1/proposals?status=",
+        "/v1/proposals?cursor=",
+        "/v1/contradictions?status=",
+        "/v1/consents?subject=",
+        "/v1/signals?limit=",
+        "/v1/traces?cursor=",
     ],
 )
 def test_an_empty_parameter_is_not_taken_for_none(whole: Served, query: str) -> None:

@@ -88,6 +88,10 @@ def moment(given: object, field: str) -> Instant:
     found = parse_rfc3339(given) if isinstance(given, str) else None
     if found is None:
         raise InvalidValue(f"{field} is a moment in time, e.g. 2026-05-04T09:30:00Z", field=field)
+    try:
+        datetime_of(found)
+    except OverflowError:
+        raise InvalidValue(f"{field} lies outside the years 1970 to 9999", field=field) from None
     return found
 
 

@@ -134,7 +134,7 @@ class Capturing(Person):
             operations.append(Put(pointer(each.id), waits, expected_revision=0))
         request = None
         if idempotency_key is not None:
-            named = idempotency(f"captures:{idempotency_key}", self._actor, ())
+            named = idempotency(idempotency_key, f"captures:{self._actor}", ())
             said = msgspec.json.encode([dict(each) for each in given], order="sorted")
             request = Idempotency(named.lookup, hmac.digest(idempotency_key.encode(), said, "sha256"))
         commit = Commit(self._tenant, tuple(operations), ruling.conditions, self._actor, request)

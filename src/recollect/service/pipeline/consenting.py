@@ -60,7 +60,7 @@ class Consenting(Person):
     ) -> dict[str, Any]:
         """Take a consent back: from the moment this returns, nothing that rested on it is given to anybody."""
         self._check_own_name()
-        subject = await self._subject_of(consent_id)
+        subject = await self._subject_of(consent_id, Action.WRITE)
         refs = shapes.texts(tuple(evidence_refs) or (f"revoked_by:{self._reviewer}",), "evidence_refs", least=1)
         place = consents_of(subject)
 
@@ -104,7 +104,7 @@ class Consenting(Person):
 
     async def get_consent(self, consent_id: str) -> dict[str, Any]:
         """A consent record, and where it stands."""
-        found = await self.list_consents(await self._subject_of(consent_id))
+        found = await self.list_consents(await self._subject_of(consent_id, Action.READ))
         return next(each for each in found["consents"] if each["consent_id"] == consent_id)
 
     # -- inner
@@ -112,7 +112,7 @@ class Consenting(Person):
     def _new_consent_id(self, now: Instant) -> str:
         return f"cns_{self._workings.ids(now).hex()}"
 
-    async def _subject_of(self, consent_id: str) -> str:
+    async def _subject_of(self, consent_id: str, action: Action) -> str:
         if not isinstance(consent_id, str) or not 0 < len(consent_id) <= shapes.MAX_TEXT:
             raise NotFound("consent not found")
         row = await self._workings.store.get(self._tenant, _pointer(consent_id))
@@ -120,7 +120,7 @@ class Consenting(Person):
             raise NotFound("consent not found")
         subject = str(stored_value(row.value)["subject"])
         ruling = await self._workings.guard.begin(self._caller)
-        if not await ruling.allows(Action.READ, consents_of(subject).segments, consent_id):
+        if not await ruling.allows(action, consents_of(subject).segments, consent_id):
             raise NotFound("consent not found")
         return subject
 

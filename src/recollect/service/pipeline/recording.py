@@ -258,6 +258,8 @@ class Recording(Capturing):
         self._check_own_name()
         if sum(each is not None for each in (source, principal, after)) != 1:
             raise InvalidRequest("say one of source, principal and after")
+        for action in (Action.WRITE, Action.DELETE):
+            self._workings.guard.permit(self._caller, action)
         ruling = await self._workings.guard.begin(self._caller)
         within = ROOT if self._reviews else Places(self._owner).own()
         if self._reviews:

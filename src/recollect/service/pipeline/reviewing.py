@@ -81,16 +81,18 @@ class Reviewing(Person):
 
     async def get_proposal(self, proposal_id: str) -> dict[str, Any]:
         """A proposal, with what it rests on and what was decided."""
-        return await self._shown(await self._visible(proposal_id))
+        return await self._shown(await self._visible(proposal_id, Action.READ))
 
-    async def _visible(self, proposal_id: str) -> Waiting:
-        """The proposal, if the caller may know of it."""
+    async def _visible(self, proposal_id: str, own: Action = Action.REVIEW) -> Waiting:
+        """The proposal, if the caller may know of it; `own` is what it takes where it is the caller's own."""
         if not isinstance(proposal_id, str) or not proposal_id.startswith("mwp_") or len(proposal_id) > 100:
             raise NotFound("proposal not found")
         store = self._workings.store
         ruling = await self._workings.guard.begin(self._caller)
         row = await store.get(self._tenant, Places(self._owner).proposal(proposal_id))
+        action = own
         if row is None and self._reviews:
+            action = Action.REVIEW
             pointer = await store.get(self._tenant, queued(proposal_id, decided=True))
             if pointer is not None and pointer.value is not None:
                 user = stored_value(pointer.value)["user"]
@@ -99,7 +101,6 @@ class Reviewing(Person):
             raise NotFound("proposal not found")
         found = _read(row.value)
         place = row.address.namespace.segments
-        action = Action.REVIEW if self._reviews else Action.READ
         if not await ruling.allows(action, place, proposal_id):
             raise NotFound("proposal not found")
         return found
@@ -231,8 +232,9 @@ class Reviewing(Person):
         ids = list(dict.fromkeys(proposal_ids))
         if not 0 < len(ids) <= MOST_AT_ONCE:
             raise InvalidRequest(f"1 to {MOST_AT_ONCE} proposals are decided at once", field="proposal_ids")
+        said = _note(note)
         self._workings.guard.permit(self._caller, Action.REVIEW)
-        results = [await self._one_of_many(decision, each, note, dry_run=dry_run) for each in ids]
+        results = [await self._one_of_many(decision, each, said, dry_run=dry_run) for each in ids]
         counts = Counter(each["outcome"] for each in results)
         return {"dry_run": bool(dry_run), "counts": dict(sorted(counts.items())), "results": results}
 

@@ -26,7 +26,7 @@ from recollect.domain.errors import (
 )
 from recollect.surfaces.guests import Guest, Receive, Send
 from recollect.surfaces.logs import event, level_of, request_id_of
-from recollect.surfaces.rest.exchange import Answer, Application, Exchange, Scope, send_answer
+from recollect.surfaces.rest.exchange import Answer, Application, Exchange, Scope, as_segments, send_answer
 from recollect.surfaces.rest.hosting import guest_routes
 from recollect.surfaces.rest.routes import ROUTES, Route
 from recollect.surfaces.service import Service
@@ -53,7 +53,10 @@ def make_app(service: Service, guests: Sequence[Guest] = ()) -> Application:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         """Most paths are known word for word; the router is for those with a variable part, and for the rest."""
         door = known.get(scope["path"]) if scope["type"] == "http" else None
-        await (router if door is None else door)(scope, receive, send)  # type: ignore[arg-type] # ASGI's own types
+        if door is None:
+            await router(as_segments(scope), receive, send)  # type: ignore[arg-type] # ASGI's own types
+        else:
+            await door(scope, receive, send)
 
     return app
 

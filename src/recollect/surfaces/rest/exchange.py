@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 from unicodedata import category
+from urllib.parse import quote, unquote
 from uuid import UUID
 
 from recollect.domain.callers import Action, Caller
@@ -61,6 +62,18 @@ def answer(content: Any, status: int = 200, headers: tuple[tuple[bytes, bytes], 
     return Answer(status, encode(content), JSON, headers)
 
 
+def as_segments(scope: Scope) -> Scope:
+    """The same request with a slash that was sent as `%2F` left so: it belongs to its segment, and divides none.
+
+    Servers decode paths as a whole, and ids of records have slashes.
+    """
+    raw: bytes = scope.get("raw_path") or quote(scope.get("path", "")).encode()
+    if b"%" not in raw:
+        return scope
+    parts = [unquote(part).replace("%", "%25").replace("/", "%2F") for part in raw.decode("latin-1").split("/")]
+    return {**scope, "path": "/".join(parts)}
+
+
 @dataclass(slots=True)
 class Exchange:
     """A request under way."""
@@ -101,8 +114,8 @@ class Exchange:
 
     @property
     def part(self) -> str:
-        """The variable part of the path."""
-        return str(next(iter(self.scope["path_params"].values())))
+        """The variable part of the path, with any slashes that were sent as `%2F`."""
+        return unquote(str(next(iter(self.scope["path_params"].values()))))
 
     @property
     def part_as_id(self) -> UUID:

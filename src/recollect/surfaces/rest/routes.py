@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from recollect.domain.callers import Action
-from recollect.surfaces.rest import admin, memories, operation, policies, tools
+from recollect.surfaces.rest import admin, captures, memories, operation, policies, proposals, records, tools
 from recollect.surfaces.rest.exchange import Answer, Exchange
 from recollect.surfaces.service import LONG_SECONDS
 
@@ -30,7 +30,7 @@ class Route:
     """Whether a browser may send an API key as a password."""
 
 
-def _lengthy(method: str, path: str, handler: Handler, action: Action) -> Route:
+def _lengthy(method: str, path: str, handler: Handler, action: Action | None) -> Route:
     """A route that reads a body and may take its time to answer."""
     return Route(method, path, handler, action, body=True, seconds=LONG_SECONDS)
 
@@ -46,6 +46,36 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/memories/namespaces", memories.list_namespaces, Action.READ),
     Route("GET", "/v1/memories/events", memories.list_events, Action.READ, seconds=LONG_SECONDS),
     Route("GET", "/v1/memories/{id}", memories.get_version, Action.READ),
+    Route("POST", "/v1/captures", captures.capture, Action.WRITE, body=True),
+    Route("GET", "/v1/captures", captures.list_captures, Action.READ),
+    Route("POST", "/v1/captures/dry-run", captures.would_remember, Action.WRITE, body=True),
+    Route("GET", "/v1/captures/{id}", captures.get_capture, Action.READ),
+    Route("POST", "/v1/proposals", proposals.propose, Action.WRITE, body=True),
+    Route("GET", "/v1/proposals", proposals.list_proposals, Action.READ),
+    Route("GET", "/v1/proposals/load", proposals.load, Action.REVIEW),
+    _lengthy("POST", "/v1/proposals/decide", proposals.decide, Action.REVIEW),
+    Route("GET", "/v1/proposals/{id}", proposals.get_proposal, Action.READ),
+    Route("POST", "/v1/proposals/{id}/claim", proposals.claim, Action.REVIEW, body=True),
+    Route("POST", "/v1/proposals/{id}/release", proposals.release, Action.REVIEW),
+    Route("POST", "/v1/proposals/{id}/approve", proposals.approve, Action.REVIEW, body=True),
+    Route("POST", "/v1/proposals/{id}/reject", proposals.reject, Action.REVIEW, body=True),
+    Route("POST", "/v1/consents", captures.capture_consent, Action.WRITE, body=True),
+    Route("GET", "/v1/consents", captures.list_consents, Action.READ),
+    Route("GET", "/v1/consents/{id}", captures.get_consent, Action.READ),
+    _lengthy("POST", "/v1/consents/{id}/revoke", captures.revoke_consent, Action.WRITE),
+    Route("GET", "/v1/records", records.list_records, Action.READ),
+    _lengthy("POST", "/v1/records/undo", records.undo, None),
+    Route("GET", "/v1/records/{id}", records.get_record, Action.READ),
+    Route("POST", "/v1/records/{id}/correct", records.correct, Action.WRITE, body=True),
+    Route("POST", "/v1/records/{id}/retract", records.retract, Action.DELETE),
+    Route("POST", "/v1/records/{id}/pin", records.pin, Action.WRITE),
+    Route("POST", "/v1/records/{id}/unpin", records.unpin, Action.WRITE),
+    Route("POST", "/v1/records/{id}/promote", records.promote, Action.WRITE, body=True),
+    Route("GET", "/v1/contradictions", proposals.list_contradictions, Action.READ),
+    Route("POST", "/v1/contradictions/{id}/resolve", proposals.resolve, Action.REVIEW, body=True),
+    Route("GET", "/v1/signals", records.list_signals, Action.READ),
+    Route("GET", "/v1/traces", records.list_traces, Action.READ),
+    Route("POST", "/v1/phases", records.start_phase, Action.WRITE, body=True),
     Route("GET", "/v1/whoami", memories.whoami, None),
     Route("GET", "/v1/tools", tools.list_tools, None),
     Route("POST", "/v1/tools/{name}", tools.call_tool, None, body=True),
@@ -54,6 +84,7 @@ ROUTES: tuple[Route, ...] = (
     _lengthy("POST", "/admin/v1/verify", admin.verify, Action.VERIFY),
     _lengthy("POST", "/admin/v1/erase", admin.erase, Action.ERASE),
     _lengthy("POST", "/admin/v1/sweep", admin.sweep, Action.SWEEP),
+    _lengthy("POST", "/admin/v1/captures/remember", captures.remember_pending, Action.SWEEP),
     _lengthy("POST", "/admin/v1/keys/rotate", admin.rotate_keys, Action.ROTATE),
     Route("GET", "/admin/v1/backup", admin.backup, Action.BACKUP, seconds=LONG_SECONDS),
     Route("GET", "/admin/v1/export", admin.export_page, Action.TRANSFER),
