@@ -21,7 +21,6 @@ from recollect.config.settings import Settings
 from recollect.domain.callers import new_caller
 from recollect.main import open_sync
 from recollect.sync import MemoriesSync
-from recollect_client import Client
 
 PROMPT = "q quit > "
 HOSTILE = (
@@ -217,7 +216,6 @@ def test_the_guide_shows_what_a_terminal_shows(run: Run, home: Path) -> None:
         assert seat.end() == 0
 
 
-@pytest.mark.skipif(not hasattr(Client, "capture"), reason="the client does not know the way in")
 def test_over_a_server_it_is_the_same(run: Run, server: Serving) -> None:
     for value in ("monday", "tuesday"):
         run("propose", "-", given=json.dumps(proposal(value, tier_target="durable")))

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Run
 
-from recollect_client import Client
-
 CONSENT = {
     "subject_ceid": "user:admin",
     "purpose": "support",
@@ -34,10 +32,8 @@ pytestmark = pytest.mark.usefixtures("behind")
 
 @pytest.fixture(params=["directory", "server"])
 def behind(request: pytest.FixtureRequest, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A directory opened by the commands, or a server of it that they ask, where the client knows the way in."""
+    """A directory opened by the commands, or a server of it that they ask."""
     if request.param == "server":
-        if not hasattr(Client, "capture"):
-            pytest.skip("the client does not know the way in")
         request.getfixturevalue("server")
 
 

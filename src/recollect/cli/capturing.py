@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -14,9 +14,6 @@ from recollect.domain.errors import InvalidInput
 from recollect.domain.remembering.captures import CaptureKind, Speaker, Via
 from recollect.domain.values import decode_value
 
-if TYPE_CHECKING:
-    from recollect.sync import MemoriesSync
-
 Limit = Annotated[int, typer.Option(metavar="N", help="How many; at most 1,000.")]
 Cursor = Annotated[str | None, typer.Option(metavar="CURSOR", help="Continue an earlier list.")]
 _WORDS = {
@@ -26,11 +23,6 @@ _WORDS = {
     "outranked": "not kept: what is known counts more",
 }
 """What became of a statement, where no reason against it has to be told."""
-
-
-def way_in(here: Here, *, create: bool = False) -> MemoriesSync:
-    """The memories, by whichever way: both have the methods of the way in."""
-    return cast("MemoriesSync", here.door(create=create))
 
 
 def capture(
@@ -60,7 +52,7 @@ def capture(
     given: dict[str, Any] = {"text": arguments.source(text, "TEXT"), "kind": kind.value, "refs": refs or []}
     optional = {"speaker": speaker, "via": via, "session": session, "project": project, "tool": tool}
     given |= {name: str(value) for name, value in optional.items() if value is not None}
-    door = way_in(here, create=True)
+    door = here.door(create=True)
     if dry_run:
         _would(here, door.would_remember(given))
         return
@@ -117,7 +109,7 @@ def captures(
     if capture_id is not None:
         _one_capture(here, capture_id)
         return
-    page = way_in(here).list_captures(session=session, limit=limit, cursor=cursor)
+    page = here.door().list_captures(session=session, limit=limit, cursor=cursor)
     if here.is_json:
         here.screen.document(page)
         return
@@ -135,7 +127,7 @@ def captures(
 
 
 def _one_capture(here: Here, capture_id: str) -> None:
-    told = way_in(here).get_capture(capture_id)
+    told = here.door().get_capture(capture_id)
     if here.is_json:
         here.screen.document(told)
         return
@@ -152,7 +144,7 @@ def propose(
     Example: recollect propose proposal.json
     """
     given = json_file(source)
-    told = way_in(here, create=True).propose(given)
+    told = here.door(create=True).propose(given)
     if here.is_json:
         here.screen.document(told)
     else:
@@ -164,7 +156,7 @@ def remember(here: Here) -> None:
 
     Example: recollect remember
     """
-    done = way_in(here).remember_pending()
+    done = here.door().remember_pending()
     if here.is_json:
         here.screen.document({"remembered": done})
     else:

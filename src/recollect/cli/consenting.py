@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from recollect.cli.capturing import json_file, listed, read, show_fields, way_in
+from recollect.cli.capturing import json_file, listed, read, show_fields
 from recollect.cli.here import Here
 from recollect.cli.screen import calm, counted, when
 
@@ -22,7 +22,7 @@ def add(
     Example: recollect consent add consent.json
     """
     given = json_file(source)
-    told = way_in(here, create=True).capture_consent(given)
+    told = here.door(create=True).capture_consent(given)
     if here.is_json:
         here.screen.document(told)
     else:
@@ -37,7 +37,7 @@ def show_all(
 
     Example: recollect consent list user:alice
     """
-    page = way_in(here).list_consents(subject)
+    page = here.door().list_consents(subject)
     if here.is_json:
         here.screen.document(page)
         return
@@ -59,7 +59,7 @@ def show(here: Here, consent_id: _ConsentId) -> None:
 
     Example: recollect consent show cns_0190d7e8
     """
-    told = way_in(here).get_consent(consent_id)
+    told = here.door().get_consent(consent_id)
     if here.is_json:
         here.screen.document(told)
     else:
@@ -78,7 +78,7 @@ def revoke(
 
     Example: recollect consent revoke cns_0190d7e8 --ref ticket:42
     """
-    told = way_in(here).revoke_consent(consent_id, evidence_refs=refs or [], auditor_id=auditor)
+    told = here.door().revoke_consent(consent_id, evidence_refs=refs or [], auditor_id=auditor)
     if here.is_json:
         here.screen.document(told)
     else:

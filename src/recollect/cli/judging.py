@@ -14,7 +14,7 @@ from recollect.cli.keyboard import ENDED, Keyboard
 from recollect.cli.screen import Screen, counted
 
 if TYPE_CHECKING:
-    from recollect.sync import MemoriesSync
+    from recollect.cli.doors import Door
 
 _PAGE = 50
 _FAR = frozenset({"claimed", "decided"})
@@ -43,7 +43,7 @@ class Quit(Exception):
 class Judging:
     """A person before what waits. Each proposal is taken before it is shown, and given back when it is not decided."""
 
-    def __init__(self, door: MemoriesSync, screen: Screen, keyboard: Keyboard) -> None:
+    def __init__(self, door: Door, screen: Screen, keyboard: Keyboard) -> None:
         self._door = door
         self._screen = screen
         self._keyboard = keyboard

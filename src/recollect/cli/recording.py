@@ -10,7 +10,7 @@ import typer
 
 from recollect.cli import arguments
 from recollect.cli.asking import confirmed
-from recollect.cli.capturing import Cursor, Limit, became, listed, read, show_fields, way_in
+from recollect.cli.capturing import Cursor, Limit, became, listed, read, show_fields
 from recollect.cli.here import Here
 from recollect.cli.screen import calm, counted, when
 from recollect.domain.errors import RecollectError
@@ -36,7 +36,7 @@ def records(
 
     Example: recollect records --space project --project apollo
     """
-    page = way_in(here).list_records(
+    page = here.door().list_records(
         space=space.value,
         session=session,
         project=project,
@@ -61,7 +61,7 @@ def show(here: Here, record_id: RecordId) -> None:
 
     Example: recollect record show user:alice:profile:1
     """
-    told = way_in(here).get_record(record_id)
+    told = here.door().get_record(record_id)
     if here.is_json:
         here.screen.document(told)
     else:
@@ -81,7 +81,7 @@ def correct(
     """
     if value is None and text is None:
         raise arguments.usage("say what is right: a value, --text, or both")
-    told = way_in(here).correct_record(record_id, value=typed_value(value), text=text, note=note)
+    told = here.door().correct_record(record_id, value=typed_value(value), text=text, note=note)
     if here.is_json:
         here.screen.document(told)
     else:
@@ -104,7 +104,7 @@ def retract(here: Here, record_id: RecordId) -> None:
 
     Example: recollect record retract user:alice:profile:1
     """
-    told = way_in(here).retract_record(record_id)
+    told = here.door().retract_record(record_id)
     if here.is_json:
         here.screen.document(told)
     else:
@@ -128,7 +128,7 @@ def unpin(here: Here, record_id: RecordId) -> None:
 
 
 def _pin(here: Here, record_id: str, *, pinned: bool) -> None:
-    told = way_in(here).pin_record(record_id, pinned=pinned)
+    told = here.door().pin_record(record_id, pinned=pinned)
     if here.is_json:
         here.screen.document(told)
         return
@@ -146,7 +146,7 @@ def promote(
 
     Example: recollect record promote user:alice:semantic:1 project --project apollo
     """
-    told = way_in(here).promote_record(record_id, to_space.value, project=project)
+    told = here.door().promote_record(record_id, to_space.value, project=project)
     if here.is_json:
         here.screen.document(told)
     else:
@@ -172,7 +172,7 @@ def undo(
         raise arguments.usage("give one of --source, --principal and --after")
     asked: dict[str, Any] = {"source": source, "principal": principal}
     asked["after"] = arguments.moment(after, "--after", now=datetime.now(UTC))
-    door = way_in(here)
+    door = here.door()
     found = door.undo(**asked, dry_run=True)
     if dry_run:
         _undone(here, found)
@@ -206,7 +206,7 @@ def phase(
 
     Example: recollect phase release-2 --name "second release"
     """
-    told = way_in(here, create=True).start_phase(
+    told = here.door(create=True).start_phase(
         begun_by, name=name, reason=reason, space=space.value, session=session, project=project
     )
     if here.is_json:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from recollect.cli import arguments
-from recollect.cli.capturing import Cursor, Limit, listed, read, show_fields, way_in
+from recollect.cli.capturing import Cursor, Limit, listed, read, show_fields
 from recollect.cli.cards import age
 from recollect.cli.here import Here
 from recollect.cli.screen import calm, counted, one_line, when
@@ -46,7 +46,7 @@ def proposals(
 
     Example: recollect proposals --status rejected
     """
-    door = way_in(here)
+    door = here.door()
     if proposal_id is not None:
         found = door.get_proposal(proposal_id)
         if here.is_json:
@@ -100,14 +100,14 @@ def review(
     from recollect.cli.judging import Judging  # here, because only this command shows cards
     from recollect.cli.keyboard import Terminal
 
-    door = way_in(here)
+    door = here.door()
     with Terminal.opened() as keyboard:
         Judging(door, here.screen, keyboard).run()
     return 0
 
 
 def _many(here: Here, decision: str, ids: list[str], note: str | None, *, dry_run: bool) -> int:
-    told = way_in(here).review_many(decision, ids, note=note, dry_run=dry_run)
+    told = here.door().review_many(decision, ids, note=note, dry_run=dry_run)
     if here.is_json:
         here.screen.document(told)
     else:
@@ -126,7 +126,7 @@ def _decided(told: dict[str, Any], *, dry_run: bool) -> str:
 
 
 def _load(here: Here) -> None:
-    told = way_in(here).review_load()
+    told = here.door().review_load()
     if here.is_json:
         here.screen.document(told)
         return
@@ -150,7 +150,7 @@ def contradictions(
 
     Example: recollect contradictions --resolved
     """
-    page = way_in(here).list_contradictions(status="resolved" if resolved else "open", limit=limit, cursor=cursor)
+    page = here.door().list_contradictions(status="resolved" if resolved else "open", limit=limit, cursor=cursor)
     if here.is_json:
         here.screen.document(page)
         return
@@ -178,7 +178,7 @@ def resolve(
 
     Example: recollect contradiction resolve ctr_0190d7e8 existing
     """
-    told = way_in(here).resolve_contradiction(event_id, winner.value, note=note)
+    told = here.door().resolve_contradiction(event_id, winner.value, note=note)
     if here.is_json:
         here.screen.document(told)
         return
@@ -196,7 +196,7 @@ def signals(here: Here, limit: Limit = 50, cursor: Cursor = None) -> None:
 
     Example: recollect signals --limit 20
     """
-    page = way_in(here).list_signals(limit=limit, cursor=cursor)
+    page = here.door().list_signals(limit=limit, cursor=cursor)
     if here.is_json:
         here.screen.document(page)
         return
@@ -215,7 +215,7 @@ def traces(here: Here, limit: Limit = 20, cursor: Cursor = None) -> None:
 
     Example: recollect traces --limit 5
     """
-    page = way_in(here).list_traces(limit=limit, cursor=cursor)
+    page = here.door().list_traces(limit=limit, cursor=cursor)
     if here.is_json:
         here.screen.document(page)
         return
