@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 
 import recollect
+from recollect.backends import extraction
 from recollect.backends.keyring import envelope
 from recollect.backends.rego import builtins, pool
 from recollect.domain import (
@@ -42,6 +43,10 @@ from recollect.domain import (
     words,
 )
 from recollect.domain.errors import RecollectError, all_errors
+from recollect.domain.governance import reasons as governance_reasons
+from recollect.domain.governance import terms
+from recollect.domain.promotion import codes, standing
+from recollect.domain.remembering import captures, deciding
 from recollect.ports import credentials, embedder, extractor, keys, policy, store, vectors
 from recollect.service import audit, identity, looking, policies, reading, transfer, tuning, views
 from recollect.service.administration import Administration
@@ -236,7 +241,16 @@ def reason_sets() -> list[type[StrEnum]]:
         ranking.Mode,
         audit.Audited,
         policy.Verdict,
+        *_reasons_of_the_way_in(),
     ]
+
+
+def _reasons_of_the_way_in() -> list[type[StrEnum]]:
+    """The closed sets of what is captured, decided, consented to and told."""
+    modules = (governance_reasons, terms, captures, deciding, codes)
+    found = [each for module in modules for each in vars(module).values() if inspect.isclass(each)]
+    sets = [each for each in found if issubclass(each, StrEnum) and each is not StrEnum]
+    return list(dict.fromkeys([*sets, standing.Channel, standing.SourceClass, extraction.Trouble]))
 
 
 def _reasons() -> str:
@@ -244,7 +258,8 @@ def _reasons() -> str:
     for each in reason_sets():
         said = _docstrings_below(each)
         if said:
-            table = _table(("code", "meaning"), [(f"`{member.value}`", said[member.name]) for member in each])
+            rows = [(f"`{member.value}`", said.get(member.name, "")) for member in each]
+            table = _table(("code", "meaning"), rows)
         else:
             table = ", ".join(f"`{member.value}`" for member in each) + "."
         parts.append(f"## {each.__name__}\n\n{inspect.getdoc(each)}\n\n{table}")
@@ -252,8 +267,7 @@ def _reasons() -> str:
         "Reasons",
         'Every "why" and "which" is one of a closed set of codes. Codes are added, never renamed. '
         'All of these are text: `EventKind.ADD == "add"`.',
-        "Of the planes, this release writes `item`, `token`, `transfer`, `policy`, `audit`, `decision`, `setting` "
-        "and `index`.",
+        "Of the planes, this release writes all but `session`, `turn`, `summary` and `todo`.",
         *parts,
     )
 

@@ -160,7 +160,7 @@ class SignalKind(StrEnum):
     """A consent was taken back on which a large number of records rested."""
 
 
-class EventType(StrEnum):
+class Notice(StrEnum):
     """The names of the events of promotion."""
 
     CONTRADICTION = "memory.contradiction"

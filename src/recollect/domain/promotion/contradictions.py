@@ -16,7 +16,7 @@ from recollect.domain.governance.terms import WriteClass
 from recollect.domain.instants import Instant
 from recollect.domain.promotion import shapes
 from recollect.domain.promotion.claims import Candidate, normalised
-from recollect.domain.promotion.codes import ContradictionVerdict, EventType, Preference
+from recollect.domain.promotion.codes import ContradictionVerdict, Notice, Preference
 from recollect.domain.promotion.standing import Trust
 
 _FIELDS = frozenset({"existing", "verdict"})
@@ -160,7 +160,7 @@ class ContradictionEvent:
     def as_json(self) -> dict[str, Any]:
         """The event as it is written. The seed names it and leaves its shape open."""
         return {
-            "type": EventType.CONTRADICTION.value,
+            "type": Notice.CONTRADICTION.value,
             "event_id": self.event_id,
             "tenant_id": self.tenant_id,
             "proposal_id": self.proposal_id,

@@ -9,7 +9,7 @@ from typing import Any
 from recollect.domain.governance.terms import WriteClass
 from recollect.domain.instants import Instant
 from recollect.domain.promotion import shapes
-from recollect.domain.promotion.codes import ContradictionVerdict, EventType, SignalKind
+from recollect.domain.promotion.codes import ContradictionVerdict, Notice, SignalKind
 from recollect.domain.promotion.consents import Consent
 from recollect.domain.promotion.proposals import Proposal
 from recollect.domain.promotion.review import Rejection
@@ -59,7 +59,7 @@ class ConsentRevoked:
     def as_json(self) -> dict[str, Any]:
         """The event as it is written."""
         return {
-            "type": EventType.CONSENT_REVOKED.value,
+            "type": Notice.CONSENT_REVOKED.value,
             "tenant_id": self.tenant_id,
             "consent_id": self.consent_id,
             "subject_ceid": self.subject_ceid,
