@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 from tests.pipeline.scene import Scene
 
@@ -164,6 +166,26 @@ async def test_users_do_not_see_each_other(here: Scene) -> None:
     assert await here.texts("bob") == []
     assert (await bob.list_traces())["traces"] == []
     assert (await bob.list_proposals(status="approved"))["proposals"] == []
+
+
+async def test_nobody_reads_this_in_the_name_of_another(here: Scene) -> None:
+    (found,) = await here.say("My name is Ada.")
+    judge = here.admin.justified("an audit", as_user_id="alice")
+    asked: tuple[Callable[[], Awaitable[object]], ...] = (
+        lambda: judge.get_record(found["record_id"]),
+        judge.list_records,
+        judge.list_captures,
+        judge.list_proposals,
+        judge.list_traces,
+        judge.list_signals,
+        judge.list_contradictions,
+        judge.review_load,
+        lambda: judge.list_consents("user:alice"),
+        lambda: judge.get_proposal(found["proposal_id"]),
+    )
+    for call in asked:
+        with pytest.raises(Forbidden, match="access denied"):
+            await call()
 
 
 # -- review

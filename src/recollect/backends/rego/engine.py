@@ -22,7 +22,7 @@ import msgspec
 
 from recollect.backends.rego.builtins import ALLOWED, refusal
 from recollect.backends.rego.explaining import explained
-from recollect.backends.rego.inputs import Telling
+from recollect.backends.rego.inputs import Telling, merged, raw
 from recollect.backends.rego.plan import Plan
 from recollect.backends.rego.pool import Loadable, Pool
 from recollect.backends.rego.sandboxed import STEP
@@ -323,7 +323,7 @@ class RegoPolicy(Policy):
         now = engine.now_ns
         self._authz = Telling(compiled.plan.uses(compiled.authz[0]), now)
         self._attributes = Telling(compiled.plan.uses(_ATTRIBUTES[0]), now)
-        self._filter = Telling(_merged([compiled.plan.uses(entry) for entry in compiled.filter]), now)
+        self._filter = Telling(merged([compiled.plan.uses(entry) for entry in compiled.filter]), now)
         self._review = Telling(compiled.plan.uses(_REVIEW[0]), now)
         self._decisions: dict[object, Decision] = {}
         self._reviews: dict[object, Review] = {}
@@ -345,7 +345,7 @@ class RegoPolicy(Policy):
         known = self._decisions.get(question)
         if known is not None:
             return known
-        told = telling.encoded(context, operation=operation, namespace=path, key=name, value=_raw(contents))
+        told = telling.encoded(context, operation=operation, namespace=path, key=name, value=raw(contents))
         found = await self._ask(self.compiled.authz, told)
         decision = decision_of(found[0])
         if telling.timeless and len(told) < MOST_TOLD:
@@ -364,7 +364,7 @@ class RegoPolicy(Policy):
         known = self._extracted.get(question)
         if known is not None:
             return known
-        told = telling.encoded(b"", namespace=path, key=name, value=_raw(contents), attributes=_raw(given))
+        told = telling.encoded(b"", namespace=path, key=name, value=raw(contents), attributes=raw(given))
         found = (await self._ask(_ATTRIBUTES, told))[0]
         extracted = attributes_of(found)
         if len(told) < MOST_TOLD:
@@ -381,7 +381,7 @@ class RegoPolicy(Policy):
         known = self._narrowed.get(question)
         if known is not None:
             return known
-        told = telling.encoded(context, namespace_prefix=path, filter=_raw(asked))
+        told = telling.encoded(context, namespace_prefix=path, filter=raw(asked))
         narrowed = narrowed_of(await self._ask(self.compiled.filter, told))
         if telling.timeless and len(told) < MOST_TOLD:
             _keep(self._narrowed, question, narrowed)
@@ -395,7 +395,7 @@ class RegoPolicy(Policy):
         known = self._reviews.get(question)
         if known is not None:
             return known
-        told = telling.encoded(context, proposal=_raw(asked))
+        told = telling.encoded(context, proposal=raw(asked))
         review = review_of((await self._ask(_REVIEW, told))[0])
         if telling.timeless and len(told) < MOST_TOLD:
             _keep(self._reviews, question, review)
@@ -457,18 +457,6 @@ def _keep(shelf: dict[object, Result], question: object, answer: Result) -> None
     if len(shelf) >= MOST_REMEMBERED:
         shelf.clear()
     shelf[question] = answer
-
-
-def _raw(encoded: bytes | None) -> msgspec.Raw | None:
-    return None if encoded is None else msgspec.Raw(encoded)
-
-
-def _merged(uses: Sequence[Mapping[Any, Any]]) -> Mapping[Any, Any]:
-    """What any of them uses."""
-    if not all(uses):
-        return {}
-    steps = {step for each in uses for step in each}
-    return {step: _merged([each[step] for each in uses if step in each]) for step in steps}
 
 
 async def _outcome(work: Awaitable[Result]) -> Result | PolicyTrouble:

@@ -81,3 +81,16 @@ class Telling:
 
     def _with_time(self, context: bytes) -> bytes:
         return _encode({**msgspec.json.decode(context), NOW: self._now()})
+
+
+def raw(encoded: bytes | None) -> msgspec.Raw | None:
+    """What is encoded already, to be put into something as it is."""
+    return None if encoded is None else msgspec.Raw(encoded)
+
+
+def merged(uses: Sequence[Mapping[Any, Any]]) -> Mapping[Any, Any]:
+    """What any of them uses."""
+    if not all(uses):
+        return {}
+    steps = {step for each in uses for step in each}
+    return {step: merged([each[step] for each in uses if step in each]) for step in steps}

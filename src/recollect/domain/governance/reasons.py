@@ -75,7 +75,9 @@ class Reason(StrEnum):
 
     # Why a phase was not started, or two were not compared.
     PHASE_DISABLED = "phase_disabled"
+    """Phases are not begun by request."""
     PHASE_DIFF_DISABLED = "phase_diff_disabled"
+    """Phases are not compared."""
 
     # Why a phase began; callers may give words of their own instead.
     AUTO = "auto"
@@ -105,22 +107,34 @@ class Reason(StrEnum):
 
     # What decided a conflict.
     AUTHORITY = "authority"
+    """The word of one side counts more."""
     CORRECTION = "correction"
+    """One side corrects."""
     RECENCY = "recency"
+    """One side was said later."""
     IMPORTANCE = "importance"
+    """One side matters more; of equals, the one with the higher number."""
 
     INTERACTION_RECORDED = "interaction_recorded"
     """Why a turn was written."""
 
     # What asked for a promotion.
     HINT_REMEMBER_FOR_ME = "hint:remember_for_me"
+    """The user asked for it to be kept for themself."""
     HINT_REMEMBER_ABOUT_ME = "hint:remember_about_me"
+    """The user asked for it to be kept for themself."""
     HINT_SAVE_FOR_ME = "hint:save_for_me"
+    """The user asked for it to be kept for themself."""
     HINT_REMEMBER_FOR_PROJECT = "hint:remember_for_project"
+    """The user asked for it to be kept for the project."""
     HINT_PROJECT_MEMORY = "hint:project_memory"
+    """The user asked for it to be kept for the project."""
     HINT_REMEMBER_FOR_EVERYONE = "hint:remember_for_everyone"
+    """The user asked for it to be kept for everybody."""
     HINT_REMEMBER_FOR_SYSTEM = "hint:remember_for_system"
+    """The user asked for it to be kept for everybody."""
     HINT_SYSTEM_MEMORY = "hint:system_memory"
+    """The user asked for it to be kept for everybody."""
     META_PROMOTION_TARGET = "meta:promotion_target"
     """The item itself names the space."""
 

@@ -20,11 +20,17 @@ class EventType(StrEnum):
     """What was said, or done, when a memory came to be."""
 
     CONTEXT = "context"
+    """Whatever else was said."""
     CORRECTION = "correction"
+    """That something is otherwise than was thought."""
     DECISION = "decision"
+    """What was decided."""
     EXECUTION = "execution"
+    """What a tool did."""
     FACT = "fact"
+    """How something is."""
     PREFERENCE = "preference"
+    """How somebody wants something to be."""
     INSTRUCTION = "instruction"
     """Known to agents' own tools only; no text is classified so. Policies treat it as a preference."""
 
@@ -77,6 +83,7 @@ class ForgetPolicy(StrEnum):
     """When semantic memory is forgotten."""
 
     NEVER = "never"
+    """It is kept."""
     DECAY = "decay"
     """After an age that depends on the event type."""
     TTL = "ttl"
@@ -104,8 +111,11 @@ class RecallReason(StrEnum):
     """Why an item was recalled; `space:<space>` is always added."""
 
     MATCHES_QUERY = "matches_query"
+    """It has words of the query."""
     RECENCY = "recency"
+    """It is new."""
     IMPORTANCE = "importance"
+    """It matters."""
     ACTIVE_RULE = "active_rule"
     """It is recalled whatever the query says."""
 

@@ -117,7 +117,14 @@ class Capturing(Person):
             return await engine.look_into(under_way, capture, extracted)
 
         found = await engine.within(self._caller, places, work, capture.id)
-        return {"capture_id": capture.id, "state": "done", "remembered": [each.told() for each in found]}
+        return {
+            "capture_id": capture.id,
+            "state": "done",
+            "by": extracted.by,
+            "trouble": extracted.trouble,
+            "tokens": extracted.tokens,
+            "remembered": [each.told() for each in found],
+        }
 
     async def _append(
         self, made: Sequence[Capture], idempotency_key: str | None, given: Sequence[Mapping[str, Any]]
@@ -149,6 +156,7 @@ class Capturing(Person):
 
     async def get_capture(self, capture_id: str) -> dict[str, Any]:
         """A capture, and what became of it."""
+        self._check_own_name()
         address = Places(self._owner).captures(_name(capture_id))
         ruling = await self._workings.guard.begin(self._caller)
         await ruling.allow(Action.READ, address.namespace.segments, capture_id)
@@ -161,6 +169,7 @@ class Capturing(Person):
         self, *, session: str | None = None, limit: int = 50, cursor: str | None = None
     ) -> dict[str, Any]:
         """The captures of the caller, newest first."""
+        self._check_own_name()
         place = Places(self._owner).own("captures")
         ruling = await self._workings.guard.begin(self._caller)
         view = await ruling.view(place.segments, None if session is None else {"session": session})

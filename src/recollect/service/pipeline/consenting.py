@@ -92,6 +92,7 @@ class Consenting(Person):
 
     async def list_consents(self, subject: str) -> dict[str, Any]:
         """Every consent record of a subject, in the order in which they were added, and where each stands."""
+        self._check_own_name()
         place = consents_of(shapes.ceid(subject, "subject"))
         ruling = await self._workings.guard.begin(self._caller)
         await ruling.allow(Action.READ, place.segments, "")

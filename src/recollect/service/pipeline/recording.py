@@ -43,6 +43,7 @@ class Recording(Capturing):
 
     async def get_record(self, record_id: str) -> dict[str, Any]:
         """A record, with everything that is known of it; nothing at all once it may not be seen."""
+        self._check_own_name()
         record, _ = await self._record(record_id, Action.READ)
         return shown_record(record, self._tenant)
 
@@ -59,6 +60,7 @@ class Recording(Capturing):
         cursor: str | None = None,
     ) -> dict[str, Any]:
         """The records of a space, newest first."""
+        self._check_own_name()
         places = Places(self._owner, session, project)
         wanted = shapes.one_of(Space, space, "space")
         if not places.has(wanted):

@@ -50,6 +50,7 @@ class Reviewing(Person):
         self, *, status: str = "waiting", limit: int = 50, cursor: str | None = None
     ) -> dict[str, Any]:
         """Proposals: for reviewers those of the whole tenant, oldest first; for others their own, newest first."""
+        self._check_own_name()
         if status not in STATUSES:
             raise InvalidQuery(f"status is one of {', '.join(STATUSES)}")
         store, most = self._workings.store, checked_limit(limit)
@@ -85,6 +86,7 @@ class Reviewing(Person):
 
     async def _visible(self, proposal_id: str, own: Action = Action.REVIEW) -> Waiting:
         """The proposal, if the caller may know of it; `own` is what it takes where it is the caller's own."""
+        self._check_own_name()
         if not isinstance(proposal_id, str) or not proposal_id.startswith("mwp_") or len(proposal_id) > 100:
             raise NotFound("proposal not found")
         store = self._workings.store
@@ -145,6 +147,7 @@ class Reviewing(Person):
 
     async def review_load(self) -> dict[str, Any]:
         """How much waits, how old it is, and of what sort it is."""
+        self._check_own_name()
         self._workings.guard.permit(self._caller, Action.REVIEW)
         now = self._workings.clock()
         counts: dict[str, Counter[str]] = {"class": Counter(), "tier": Counter(), "risk": Counter()}

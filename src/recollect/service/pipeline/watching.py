@@ -37,6 +37,7 @@ class Watching(Person):
         self, plane: Plane, below: str, asked: dict[str, Any] | None, limit: int, cursor: str | None
     ) -> dict[str, Any]:
         """What is told of one sort: to reviewers of everybody, to others of their own."""
+        self._check_own_name()
         place = Places(self._owner).own(below)
         ruling = await self._workings.guard.begin(self._caller)
         most = checked_limit(limit)
