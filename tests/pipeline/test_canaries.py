@@ -25,8 +25,8 @@ def drawn() -> list[tuple[str, str, str]]:
     return found
 
 
-async def everything(here: Scene) -> str:
-    """All that is stored, opened, as one text."""
+async def everything(here: Scene, *, log: bool = True) -> str:
+    """All that is stored, opened, as one text; with the log of what happened where, unless that is not wanted."""
     store = here.root.workings.store
     found: list[str] = []
     for plane in Plane:
@@ -41,8 +41,9 @@ async def everything(here: Scene) -> str:
             cursor = page.cursor
             if cursor is None:
                 break
-    events = await store.events(TENANT, EventQuery(limit=10_000))
-    found += [repr(entry.event) for entry in events.entries]
+    if log:
+        events = await store.events(TENANT, EventQuery(limit=10_000))
+        found += [repr(entry.event) for entry in events.entries]
     return "\n".join(found)
 
 

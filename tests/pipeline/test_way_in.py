@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.pipeline.scene import Scene
+from tests.pipeline.test_canaries import everything
 
 from recollect.domain.errors import Forbidden, InvalidCapture, InvalidInput, NotFound, ReviewRefused
 
@@ -166,6 +167,29 @@ async def test_users_do_not_see_each_other(here: Scene) -> None:
     assert await here.texts("bob") == []
     assert (await bob.list_traces())["traces"] == []
     assert (await bob.list_proposals(status="approved"))["proposals"] == []
+
+
+async def test_erasing_a_user_leaves_nothing_of_what_came_in(here: Scene) -> None:
+    await here.say("My name is Ada.")
+    await propose(here, "friday")
+    await here.alice.capture([{"text": "I prefer tea."}], remember="later")
+    await here.alice.capture_consent(
+        {
+            "subject_ceid": "user:alice",
+            "purpose": "support",
+            "scope": {"predicates_allowed": ["preferred_language"], "data_classifications_allowed": ["INTERNAL"]},
+            "basis": "user_opt_in",
+            "evidence_refs": ["screen:1"],
+        }
+    )
+    await here.say("My name is Bob.", "bob")
+    await here.admin.erase("user:alice")
+    stored = await everything(here, log=False)
+    assert "alice" not in stored
+    assert "Bob" in stored
+    assert await here.waiting() == []
+    assert await here.admin.remember_pending() == 0
+    assert await here.texts("bob") == ["My name is Bob."]
 
 
 async def test_nobody_reads_this_in_the_name_of_another(here: Scene) -> None:

@@ -69,6 +69,7 @@ class Administration:
         erased = await self._store.erase(erasure)
         await self._store.aside(lambda: self._workings.keyring.settle(erasure.id))
         await self._workings.decisions.forget(self._tenant, erasure.namespace.segments[1])
+        await self._workings.remembering.forget(self._tenant, erasure.namespace.segments[1])
         with suppress(VectorsUnavailable):  # it follows as soon as it is back
             await self._workings.searching.follow(self._tenant)
         return ErasureReceipt.of(erased)

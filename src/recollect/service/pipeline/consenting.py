@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from recollect.domain.address import ROOT, Address, namespace
+from recollect.domain.address import ROOT, Address
 from recollect.domain.callers import Action
 from recollect.domain.errors import InvalidRequest, InvalidValue, NotFound
 from recollect.domain.filters import parse_filter
@@ -21,10 +21,9 @@ from recollect.domain.reasons import Plane
 from recollect.domain.remembering.records import Record, read_record
 from recollect.domain.values import stored_value
 from recollect.service.pipeline.person import Person
-from recollect.service.pipeline.places import Places, consents_of, places_at
+from recollect.service.pipeline.places import CONSENTED, Places, consents_of, places_at
 from recollect.service.pipeline.promoting import Promoting
 
-_POINTERS = namespace(("consents",))
 _AT_ONCE = 100
 """So many records are ended in one transaction."""
 
@@ -200,4 +199,4 @@ async def read_ledger(store: Any, tenant: str, subject: str) -> Ledger:
 
 def _pointer(consent_id: str) -> Address:
     """Whose consent it is."""
-    return Address(Plane.LINK, _POINTERS, consent_id)
+    return Address(Plane.LINK, CONSENTED, consent_id)

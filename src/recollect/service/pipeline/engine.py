@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-from recollect.domain.address import Address, namespace
+from recollect.domain.address import Address
 from recollect.domain.callers import Caller
 from recollect.domain.commits import Commit, Delete, Put
 from recollect.domain.errors import AccessRefused, InvalidInput, PolicyTrouble
@@ -32,15 +32,13 @@ from recollect.ports.store import Store
 from recollect.ports.units import UnitOfWork
 from recollect.service.guard import Guard
 from recollect.service.pipeline.draft import Draft
-from recollect.service.pipeline.places import TICK, Places
+from recollect.service.pipeline.places import CONSENTED, PENDING, QUEUE, QUEUED, TICK, Places
 from recollect.service.pipeline.promoting import Promoting
 from recollect.service.pipeline.proposals import Remembered, origin_of
 from recollect.service.pipeline.terms import USUAL, Terms
 from recollect.service.turns import Turns
 
 Result = TypeVar("Result")
-PENDING = namespace(("pending",))
-"""What waits to be looked into, of all users of a tenant: ids only."""
 _PURPOSE = "claims"
 _ATTEMPTS = 200
 _BATCH = 100
@@ -196,6 +194,27 @@ class Remembering:
             return await self.look_into(under_way, capture, extracted)
 
         return await self.within(pending.caller, places, work, capture_id)
+
+    async def forget(self, tenant: str, user: str) -> int:
+        """Drop what is kept of a user beside their own things, once those are erased; say how much that was."""
+        gone: list[Address] = []
+        for shelf in (PENDING, QUEUE, QUEUED, CONSENTED):
+            cursor: str | None = None
+            while True:
+                query = Find(Plane.LINK, shelf, order=Order.KEY, limit=_BATCH * 10, cursor=cursor)
+                page = await self.store.find(tenant, query)
+                gone += [row.address for row in page.rows if row.value and _is_of(stored_value(row.value), user)]
+                cursor = page.cursor
+                if cursor is None:
+                    break
+        for start in range(0, len(gone), _BATCH):
+            deletes = tuple(Delete(each) for each in gone[start : start + _BATCH])
+            await self.store.commit(Commit(tenant, deletes, actor="rememberer"))
+        return len(gone)
+
+
+def _is_of(told: Mapping[str, Any], user: str) -> bool:
+    return told.get("user") == user or told.get("subject") == f"user:{user}"
 
 
 def pointer(capture_id: str) -> Address:

@@ -16,7 +16,12 @@ TICK = Address(Plane.LINK, namespace(("system",)), "tick")
 """The counter of a tenant by which everything is numbered that happens there."""
 QUEUE = namespace(("queue",))
 """What waits for a person, of all users of a tenant: ids and what sort it is of."""
-_QUEUED = namespace(("queued",))
+QUEUED = namespace(("queued",))
+"""Whose each proposal is that ever waited."""
+PENDING = namespace(("pending",))
+"""What waits to be looked into, of all users of a tenant: ids and who captured it."""
+CONSENTED = namespace(("consents",))
+"""Whose each consent is."""
 NUMBERING = "numbering"
 """The key of the counters of a space."""
 _MARK = "~"
@@ -114,7 +119,7 @@ class Places(msgspec.Struct, frozen=True):
 
 def queued(proposal_id: str, *, decided: bool = False) -> Address:
     """The note that a proposal waits, or whose proposal it is that ever did."""
-    return Address(Plane.LINK, _QUEUED if decided else QUEUE, proposal_id)
+    return Address(Plane.LINK, QUEUED if decided else QUEUE, proposal_id)
 
 
 def places_at(root: Namespace) -> Places:
