@@ -192,6 +192,13 @@ async def test_every_class_of_record_ends_when_its_tier_says(here: Scene) -> Non
     with pytest.raises(NotFound):
         await here.alice.get_record(done["record_id"])
     assert len(await here.texts()) == 1
+    assert await here.admin.remember_pending() == 1
+    assert await here.admin.remember_pending() == 0
+    ended = [each for each in await here.events() if each.get("memory_id") == done["record_id"]]
+    assert [(each["type"], each["reason"]) for each in ended] == [
+        ("memory_forget", "ttl_expired"),
+        ("memory_deleted", "expired"),
+    ]
 
 
 async def test_what_differs_is_put_before_a_person_and_not_settled_by_itself(here: Scene) -> None:

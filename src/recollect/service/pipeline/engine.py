@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from recollect.domain.address import Address
-from recollect.domain.callers import Caller
+from recollect.domain.address import Address, namespace
+from recollect.domain.callers import Caller, local_caller
 from recollect.domain.commits import Commit, Delete, Put
 from recollect.domain.errors import AccessRefused, InvalidInput, PolicyTrouble
 from recollect.domain.governance.gate import Candidate as Attempt
@@ -23,6 +23,7 @@ from recollect.domain.queries import Find, Order
 from recollect.domain.reasons import Plane
 from recollect.domain.remembering.captures import Capture
 from recollect.domain.remembering.deciding import Outcome
+from recollect.domain.rows import Row
 from recollect.domain.statements import Statement
 from recollect.domain.values import stored_value
 from recollect.ports.clock import Clock, Ids
@@ -32,7 +33,7 @@ from recollect.ports.store import Store
 from recollect.ports.units import UnitOfWork
 from recollect.service.guard import Guard
 from recollect.service.pipeline.draft import Draft
-from recollect.service.pipeline.places import CONSENTED, PENDING, QUEUE, QUEUED, TICK, Places
+from recollect.service.pipeline.places import CONSENTED, ENDINGS, PENDING, QUEUE, QUEUED, TICK, Places, places_at
 from recollect.service.pipeline.promoting import Promoting
 from recollect.service.pipeline.proposals import Remembered, origin_of
 from recollect.service.pipeline.terms import USUAL, Terms
@@ -158,7 +159,32 @@ class Remembering:
                 done += 1
                 if after_each is not None and not await after_each(done):
                     return done
+        return done + await self.forget_due(tenant)
+
+    async def forget_due(self, tenant: str) -> int:
+        """End the records whose time is up, and tell so; they are invisible from that moment on in any case."""
+        done = 0
+        while due := await self._due(tenant):
+            for root in sorted({tuple(stored_value(row.value or b"{}")["root"]) for row in due}):
+                mine = [row for row in due if tuple(stored_value(row.value or b"{}")["root"]) == root]
+
+                async def work(under_way: Promoting, mine: list[Row] = mine) -> int:
+                    ended = 0
+                    for row in mine:
+                        told = await under_way.draft.at(row.address)
+                        if told is not None:
+                            await under_way.forget(row.address, told)
+                            ended += 1
+                    return ended
+
+                caller = local_caller(tenant, "rememberer")
+                done += await self.within(caller, places_at(namespace(root)), work, "retention")
         return done
+
+    async def _due(self, tenant: str) -> list[Row]:
+        page = await self.store.find(tenant, Find(Plane.LINK, ENDINGS, order=Order.KEY, limit=_BATCH))
+        now = self.clock()
+        return [row for row in page.rows if row.value is not None and int(row.address.key.partition(" ")[0]) <= now]
 
     async def _give_up(self, tenant: str, capture_id: str, code: str) -> None:
         """Note that a capture cannot be looked into, so that it does not hold up the others."""
@@ -198,7 +224,7 @@ class Remembering:
     async def forget(self, tenant: str, user: str) -> int:
         """Drop what is kept of a user beside their own things, once those are erased; say how much that was."""
         gone: list[Address] = []
-        for shelf in (PENDING, QUEUE, QUEUED, CONSENTED):
+        for shelf in (PENDING, QUEUE, QUEUED, CONSENTED, ENDINGS):
             cursor: str | None = None
             while True:
                 query = Find(Plane.LINK, shelf, order=Order.KEY, limit=_BATCH * 10, cursor=cursor)

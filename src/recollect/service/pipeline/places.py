@@ -9,6 +9,7 @@ import msgspec
 from recollect.domain.address import Address, Namespace, namespace
 from recollect.domain.governance.ids import Owners, spelt
 from recollect.domain.governance.terms import Space
+from recollect.domain.instants import Instant
 from recollect.domain.reasons import Plane
 from recollect.domain.remembering.records import place_in
 
@@ -20,6 +21,8 @@ QUEUED = namespace(("queued",))
 """Whose each proposal is that ever waited."""
 PENDING = namespace(("pending",))
 """What waits to be looked into, of all users of a tenant: ids and who captured it."""
+ENDINGS = namespace(("endings",))
+"""When which record is over, of all users of a tenant, soonest first: nothing of what they say."""
 CONSENTED = namespace(("consents",))
 """Whose each consent is."""
 NUMBERING = "numbering"
@@ -128,6 +131,11 @@ def places_at(root: Namespace) -> Places:
     if segments[0] == "user":
         return Places(segments[1], segments[3] if len(segments) > 3 else None)
     return Places("", None, segments[1] if segments[0] == "project" else None)
+
+
+def ending(record_id: str, ends_at: Instant) -> Address:
+    """The note that a record will be over."""
+    return Address(Plane.LINK, ENDINGS, f"{ends_at:020d} {record_id}")
 
 
 def consents_of(subject: str) -> Namespace:

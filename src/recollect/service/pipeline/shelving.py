@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
+from recollect.domain.address import Address
+from recollect.domain.commits import Expire
+from recollect.domain.governance.items import Item
 from recollect.domain.governance.reasons import Reason
+from recollect.domain.governance.redaction import WITHHELD
+from recollect.domain.governance.retention import Forgotten
 from recollect.domain.governance.terms import Kind, Space
+from recollect.domain.instants import Instant
 from recollect.domain.promotion import consent_checks, proposals
 from recollect.domain.promotion.claims import Candidate, normalised
 from recollect.domain.promotion.consent_checks import Need
@@ -22,7 +29,7 @@ from recollect.domain.statements import Statement
 from recollect.domain.values import stored_value
 from recollect.ports.policy import Verdict
 from recollect.service.pipeline.counting import Counting
-from recollect.service.pipeline.places import blinded, consents_of, places_of, queued
+from recollect.service.pipeline.places import blinded, consents_of, ending, places_of, queued
 from recollect.service.pipeline.proposals import Waiting
 
 FIELDS = '["text"]'
@@ -51,21 +58,54 @@ class Shelving(Counting):
             ids = (await self.draft.at(address) or {}).get("ids", [])
             if key not in ids:
                 self.draft.put(address, {"ids": [*ids, key]})
+        if record.ends_at is not None:
+            self._note_ending(record, record.ends_at)
+
+    def _note_ending(self, record: Record, ends_at: Instant) -> None:
+        """Draft the note that a record will be over, so that it is told when it is."""
+        address = ending(record.id, ends_at)
+        if record.pinned:
+            self.draft.delete(address)
+            return
+        item = msgspec.structs.replace(record.item(), text=WITHHELD).with_meta(dedup_key=None)
+        digests = self._digests(record.entity, record.predicate, record.value, record.dedup_key)
+        root = self.places.root(record.space).segments
+        told = {"user": self.places.user, "root": root, "item": item, "digests": digests}
+        self.draft.put(address, told)
+
+    async def forget(self, address: Address, told: Mapping[str, Any]) -> None:
+        """End a record whose time is up, if nobody did yet, and tell that it was forgotten."""
+        item, space = msgspec.convert(told["item"], Item), Space(told["item"]["meta"]["space"])
+        key = item.id.split(":", 2)[2]
+        self.draft.delete(address)
+        self.draft.unit.write(Expire(self.places.record(space, key)))
+        await self._unclaim(space, key, told["digests"])
+        self.traces.append(self.teller.forgot(Forgotten(item, Reason.TTL_EXPIRED)))
+        phase_id = (await self._phase_of(space)).get("phase_id", "phase-unknown")
+        owner = item.meta.owner or ""
+        self.traces.append(self.teller.deleted(space, owner, phase_id, item, Reason.EXPIRED))
 
     async def end(self, record: Record, reason: Reason, replaced_by: str | None = None) -> None:
         """Draft the end of a record."""
         space, key = record.space, record.id.split(":", 2)[2]
         self.draft.delete(self.places.record(space, key))
-        for digest in self._digests(record.entity, record.predicate, record.value, record.dedup_key):
+        if record.ends_at is not None:
+            self.draft.delete(ending(record.id, record.ends_at))
+        digests = self._digests(record.entity, record.predicate, record.value, record.dedup_key)
+        await self._unclaim(space, key, digests)
+        phase_id = (await self._phase_of(space)).get("phase_id", "phase-unknown")
+        self.traces.append(self.teller.deleted(space, record.owner, phase_id, record.item(), reason, replaced_by))
+        self.ended.append(record.id)
+
+    async def _unclaim(self, space: Space, key: str, digests: Iterable[str]) -> None:
+        """Draft that a record no longer says anything about what it was about."""
+        for digest in digests:
             address = self.places.claim(space, digest)
             ids = [each for each in (await self.draft.at(address) or {}).get("ids", []) if each != key]
             if ids:
                 self.draft.put(address, {"ids": ids})
             else:
                 self.draft.delete(address)
-        phase_id = (await self._phase_of(space)).get("phase_id", "phase-unknown")
-        self.traces.append(self.teller.deleted(space, record.owner, phase_id, record.item(), reason, replaced_by))
-        self.ended.append(record.id)
 
     def _digests(self, entity: str, predicate: str, value: Any, dedup: str) -> tuple[str, ...]:
         """What stands for what a record is about, and for what it says."""
