@@ -467,6 +467,18 @@ async def test_what_is_for_the_project_waits_and_then_is_known_there(here: Scene
     assert (found["outcome"], found["reason"]) == ("denied", "promotion_authority")
 
 
+async def test_who_may_not_read_a_project_cannot_propose_for_it_or_learn_what_it_knows(here: Scene) -> None:
+    member = here.as_user("alice", "project:apollo")
+    said = {"text": "Remember this for the project: We decided to ship weekly.", "session": "s", "project": "apollo"}
+    (found,) = (await member.capture([said]))[0]["remembered"]
+    await here.maria.approve_proposal(found["proposal_id"])
+    stranger = here.as_user("mallory")
+    (told,) = (await stranger.capture([said]))[0]["remembered"]
+    assert (told["outcome"], told["reason"], told.get("existing")) == ("denied", "write_space_disallowed", None)
+    (again,) = (await member.capture([said]))[0]["remembered"]
+    assert (again["outcome"], again["existing"]) == ("known", "project:apollo:semantic:1")
+
+
 async def test_a_record_is_moved_to_another_space(here: Scene) -> None:
     (found,) = await here.say("We decided to ship weekly.")
     member = here.as_user("alice", "project:apollo")

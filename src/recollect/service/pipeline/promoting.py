@@ -65,6 +65,8 @@ class Promoting(Shelving):
     async def consider(self, statement: Statement, origin: Origin) -> Remembered:
         """Decide what becomes of a statement, and draft it."""
         space, request = self._space_for(origin)
+        if space in (Space.PROJECT, Space.SYSTEM) and not await self._knows(space):
+            return Remembered(Outcome.DENIED, statement, Reason.WRITE_SPACE_DISALLOWED)
         candidate = Candidate(
             statement.entity, statement.predicate, statement.value, origin.evidence, statement.confidence
         )
@@ -97,6 +99,10 @@ class Promoting(Shelving):
         if request is not None and (refusal := self._kept_back(made, origin, request)) is not None:
             return Remembered(Outcome.DENIED, statement, refusal)
         return await self._reviewed(found, submission, origin, made, rivals, request)
+
+    async def _knows(self, space: Space) -> bool:
+        """Whether the caller may know what a space holds: what is proposed for it is compared with that."""
+        return await self.ruling.allows(Action.READ, self.places.root(space).segments, "records")
 
     async def derived(self, origin: Origin, parents: Sequence[str]) -> Origin:
         """The origin of what was derived from records: no more trusted, and no less secret, than any of them."""
