@@ -453,7 +453,10 @@ class MemoriesSync:
         return drive(self._memories.list_signals(limit=limit, cursor=cursor))
 
     def list_traces(self, *, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
-        """What was decided about the caller's memories, newest first, each with its events in order."""
+        """What was decided about the caller's memories, newest first, each with its events in order.
+
+        Administrators see those of the whole tenant.
+        """
         return drive(self._memories.list_traces(limit=limit, cursor=cursor))
 
     def erase(self, subject: str) -> ErasureReceipt:

@@ -251,6 +251,14 @@ async def test_only_reviewers_review(here: Scene) -> None:
         await here.as_user("bob").get_proposal(str(told["proposal_id"]))
 
 
+async def test_reviewers_see_what_waits_and_not_what_is_remembered(here: Scene) -> None:
+    await here.say("I prefer tea.")
+    assert (await here.maria.list_traces())["traces"] == []
+    assert (await here.maria.list_captures())["captures"] == []
+    assert (await here.maria.list_records())["records"] == []
+    assert len((await here.admin.list_traces())["traces"]) == 1
+
+
 async def test_a_claimed_proposal_is_left_to_who_claimed_it_for_a_while(here: Scene) -> None:
     proposal_id = str((await propose(here))["proposal_id"])
     claimed = await here.maria.claim_proposal(proposal_id, seconds=60)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.domain.callers import FIRST_USER, LOCAL, Caller, Role
+from recollect.domain.callers import FIRST_USER, LOCAL, Action, Caller, Role
 from recollect.domain.errors import Forbidden
 from recollect.service.workings import Workings
 
@@ -29,6 +29,11 @@ class Person:
     def _reviews(self) -> bool:
         """Whether they decide about what others propose."""
         return bool({Role.ADMIN, Role.REVIEWER} & self._caller.roles)
+
+    @property
+    def _seeing(self) -> Action:
+        """What it takes to see what others propose: an administrator reads it, a reviewer reviews it."""
+        return Action.READ if self._caller.is_admin else Action.REVIEW
 
     @property
     def _in_own_name(self) -> bool:

@@ -62,7 +62,7 @@ class Reviewing(Person):
             shown = [
                 await self._shown(each)
                 for each in found
-                if each is not None and await ruling.allows(Action.REVIEW, each.places.own().segments, each.id)
+                if each is not None and await ruling.allows(self._seeing, each.places.own().segments, each.id)
             ]
             return {"proposals": shown, "cursor": page.cursor}
         within = ROOT if self._reviews else Places(self._owner).own("proposals")
@@ -71,10 +71,13 @@ class Reviewing(Person):
         wanted = parse_filter({"status": status})
         query = Find(Plane.PROPOSAL, within, wanted, Order.NEWEST, most, cursor=cursor)
         page = await store.find(self._tenant, query)
-        return {
-            "proposals": [await self._shown(_read(row.value)) for row in page.rows if row.value],
-            "cursor": page.cursor,
-        }
+        action = self._seeing if self._reviews else Action.READ
+        shown = [
+            await self._shown(_read(row.value))
+            for row in page.rows
+            if row.value and await ruling.allows(action, row.address.namespace.segments, row.address.key)
+        ]
+        return {"proposals": shown, "cursor": page.cursor}
 
     async def _proposal_at(self, proposal_id: str, told: Mapping[str, Any]) -> Waiting | None:
         row = await self._workings.store.get(self._tenant, Places(told["user"]).proposal(proposal_id))
