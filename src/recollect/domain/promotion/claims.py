@@ -95,8 +95,8 @@ class Sensitivity:
 
     predicates: frozenset[str] = frozenset(
         {
-            "birth_date", "email", "ethnicity", "full_name", "gender", "has_condition", "home_address", "iban",
-            "ip_address", "lives_at", "lives_in", "national_id", "phone", "political_opinion",
+            "allergic_to", "birth_date", "birthday", "email", "ethnicity", "full_name", "gender", "has_condition",
+            "health", "home_address", "iban", "ip_address", "lives_at", "national_id", "phone", "political_opinion",
             "preferred_language", "prefers_communication_channel", "religion", "salary", "sexual_orientation",
         }
     )  # fmt: skip
