@@ -216,6 +216,7 @@ async def _seen(memories: Any, record_id: str) -> bool:
 
 
 @sized(small=60, full=10_000)
+@pytest.mark.timeout(3_600)
 async def test_random_programs_show_only_what_was_promoted_and_still_may_be_seen(count: int) -> None:
     await played(count)
 
@@ -237,6 +238,7 @@ async def test_an_end_that_ends_nothing_is_noticed(monkeypatch: pytest.MonkeyPat
 
 
 @sized(small=40, full=10_000)
+@pytest.mark.timeout(3_600)
 async def test_after_a_revocation_returned_no_read_sees_what_rested_on_it(count: int) -> None:
     async with scene() as here:
         for number in range(count):
