@@ -11,15 +11,15 @@ from tests.security.access import WHO, Place, placed
 from recollect.service.toolbox import TOOLS
 
 OK, NO, AWAY = "ok", "UNAUTHORIZED", "HANDLER_ERROR"
-Row = tuple[str, str, str, str, str, str, str, str]
-#                      anon    user other agent audit admin oper foreign
+Row = tuple[str, str, str, str, str, str, str, str, str]
+#                      anon    user other agent audit admin oper review foreign
 TABLE: dict[str, Row] = {
-    "memory_store":   ("401", OK, OK, NO, OK, OK, OK, OK),
-    "memory_search":  ("401", OK, OK, OK, OK, OK, OK, OK),
-    "memory_brief":   ("401", OK, OK, OK, OK, OK, OK, OK),
-    "search":         ("401", OK, OK, OK, OK, OK, OK, OK),
-    "fetch":          ("401", OK, AWAY, OK, AWAY, AWAY, AWAY, AWAY),
-    "memory_delete":  ("401", AWAY, AWAY, NO, AWAY, AWAY, AWAY, AWAY),
+    "memory_store":   ("401", OK, OK, NO, OK, OK, OK, OK, OK),
+    "memory_search":  ("401", OK, OK, OK, OK, OK, OK, OK, OK),
+    "memory_brief":   ("401", OK, OK, OK, OK, OK, OK, OK, OK),
+    "search":         ("401", OK, OK, OK, OK, OK, OK, OK, OK),
+    "fetch":          ("401", OK, AWAY, OK, AWAY, AWAY, AWAY, AWAY, AWAY),
+    "memory_delete":  ("401", AWAY, AWAY, NO, AWAY, AWAY, AWAY, AWAY, AWAY),
 }  # fmt: skip
 """What each gets by the order of `WHO`: for all but storing, about a note of alice, who is the user and the agent.
 

@@ -96,6 +96,7 @@ async def test_what_people_say_of_themselves_is_remembered_at_once(count: int) -
         kept = outcomes["promoted"] + outcomes["known"]
         assert kept >= 0.95 * outcomes.total(), json.dumps(told[:10], indent=1)
         load = await here.maria.review_load()
+        print(f"of {outcomes.total()} kept {kept}, waiting for a person {load['waiting']}")
         assert load["waiting"] <= 0.03 * outcomes.total(), json.dumps(told[:10], indent=1)
 
 

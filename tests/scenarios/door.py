@@ -236,6 +236,7 @@ PEOPLE = {
     "operator": Person("otto", roles=("operator",)),
     "reviewer": Person("maria", roles=("reviewer",)),
     "second": Person("theo", roles=("reviewer",)),
+    "member": Person("alice", roles=("project:apollo",)),
 }
 
 

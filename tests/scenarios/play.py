@@ -75,6 +75,7 @@ class Cast:
     operator: Door
     reviewer: Door
     second: Door
+    member: Door
 
     def __init__(self, house: House, tenant: str) -> None:
         self._house, self._tenant = house, tenant

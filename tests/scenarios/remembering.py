@@ -255,7 +255,9 @@ def phases(cast: Cast) -> None:
     (record,) = cast.alice.list_records(event_type="decision")["records"]
     with refused("invalid_request"):
         cast.alice.promote_record(record["id"], "project")
-    told = cast.alice.promote_record(record["id"], "project", project="apollo")
+    denied = cast.alice.promote_record(record["id"], "project", project="apollo")
+    assert (denied["outcome"], denied["reason"]) == ("denied", "write_space_disallowed")
+    told = cast.member.promote_record(record["id"], "project", project="apollo")
     assert told["outcome"] == "waiting"
     (waiting,) = cast.reviewer.list_proposals(limit=1)["proposals"]
     assert waiting["rule"] == "crosses_spaces"
