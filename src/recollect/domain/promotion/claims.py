@@ -11,6 +11,7 @@ from typing import Any
 
 from recollect.domain.errors import InvalidValue
 from recollect.domain.promotion import shapes
+from recollect.domain.promotion.categories import categories_in
 from recollect.domain.promotion.standing import Classification
 from recollect.domain.scanning import Class, scan
 
@@ -90,7 +91,8 @@ class Sensitivity:
     """What counts as personal in a tenant.
 
     The seed speaks of PII-classified attributes and leaves open what classifies them: here a list of predicates, the
-    classifications that are regulated, and whatever the scanner finds in the value.
+    classifications that are regulated, whatever the scanner finds in the value, and words that tell of a person's
+    health, belief, politics, origin or love.
     """
 
     predicates: frozenset[str] = frozenset(
@@ -101,6 +103,10 @@ class Sensitivity:
         }
     )  # fmt: skip
     regulated: frozenset[Classification] = frozenset({Classification.RESTRICTED})
+    people: frozenset[str] = frozenset({"person", "user"})
+    """The types of entities that are people; what is said of them is looked through for special categories."""
+    impersonal: frozenset[str] = frozenset({"decided", "executed", "instruction"})
+    """Predicates that tell nothing of the person, whatever words are in them."""
 
     def covers(self, candidate: Candidate, classification: Classification) -> bool:
         """True when keeping the candidate needs consent."""
@@ -108,7 +114,13 @@ class Sensitivity:
             candidate.predicate in self.predicates
             or classification in self.regulated
             or any(scan(each, {Class.PII}) for each in texts_in(candidate.value))
+            or (self._tells_of_a_person(candidate) and any(map(categories_in, texts_in(candidate.value))))
         )
+
+    def _tells_of_a_person(self, candidate: Candidate) -> bool:
+        """True for what is said of somebody, not for what they want done or decided."""
+        kind, _, _ = candidate.entity_ceid.partition(":")
+        return kind in self.people and candidate.predicate not in self.impersonal
 
 
 def texts_in(value: object) -> tuple[str, ...]:
