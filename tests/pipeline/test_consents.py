@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from tests.pipeline.scene import TENANT, Scene
 from tests.promotion import seed
 
-from recollect.domain.errors import InvalidInput, NotFound
+from recollect.domain.errors import InvalidInput, NotFound, ReviewRefused
 from recollect.domain.instants import parse_rfc3339
+from recollect.domain.queries import Find, Order
+from recollect.domain.reasons import Plane
+from recollect.service.pipeline import lapsing, shelving
+from recollect.service.pipeline.lapsing import Lapsing
+from recollect.service.pipeline.places import LAPSES
 
 CONSENT: dict[str, Any] = json.loads(seed.CONSENT)
 PROPOSAL: dict[str, Any] = json.loads(seed.PROPOSAL)
@@ -32,6 +38,17 @@ async def promoted(here: Scene) -> dict[str, Any]:
     told = await here.alice.propose(PROPOSAL)
     done = await here.maria.approve_proposal(told["proposal_id"])
     return await here.alice.get_record(done["record_id"])
+
+
+async def _cut_off(*_: object) -> None:
+    raise OSError("cut off")
+
+
+async def lapsed(here: Scene) -> AsyncIterator[str]:
+    """The notes of what is to be ended."""
+    page = await here.root.workings.store.find(TENANT, Find(Plane.LINK, LAPSES, order=Order.KEY, limit=100))
+    for row in page.rows:
+        yield row.address.key
 
 
 # -- the examples
@@ -108,9 +125,76 @@ async def test_a_consent_that_is_taken_back_while_a_proposal_waits_ends_it(at_th
     await at_the_time.admin.capture_consent(CONSENT)
     told = await at_the_time.alice.propose(PROPOSAL)
     await at_the_time.admin.revoke_consent(CONSENT["consent_id"])
-    with pytest.raises(Exception, match="no live consent covers this"):
+    with pytest.raises(ReviewRefused, match="the proposal was withdrawn"):
         await at_the_time.maria.approve_proposal(told["proposal_id"])
     assert await at_the_time.texts() == []
+    assert await at_the_time.waiting() == []
+    shown = await at_the_time.alice.get_proposal(told["proposal_id"])
+    assert (shown["status"], shown["text"], shown["candidate"]["value"]) == ("withdrawn", "(redacted)", "(redacted)")
+
+
+async def test_a_reviewer_cannot_make_something_personal_that_waits_without_consent(at_the_time: Scene) -> None:
+    candidate = PROPOSAL["candidate"] | {"predicate": "likes", "value": "tea"}
+    told = await at_the_time.alice.propose({"candidate": candidate, "class": "evidence_link"})
+    with pytest.raises(ReviewRefused, match="no live consent covers this"):
+        await at_the_time.maria.approve_proposal(told["proposal_id"], edit={"predicate": "health"})
+    assert (await at_the_time.maria.get_proposal(told["proposal_id"]))["candidate"]["predicate"] == "likes"
+
+
+async def test_what_an_expired_consent_covered_is_ended_and_told(at_the_time: Scene) -> None:
+    record = await promoted(at_the_time)
+    at_the_time.clock.advance(366 * 86_400)
+    await at_the_time.admin.remember_pending()
+    rows = [each async for each in lapsed(at_the_time)]
+    assert rows == []
+    (told,) = [each for each in await at_the_time.events() if each["type"] == "memory_deleted"]
+    assert (told["memory_id"], told["reason"]) == (record["id"], "consent_lost")
+
+
+async def test_a_revocation_that_was_cut_off_is_finished_later_and_told_once(
+    at_the_time: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = await promoted(at_the_time)
+    with monkeypatch.context() as patched:
+        patched.setattr(Lapsing, "settle", _cut_off)
+        with pytest.raises(OSError, match="cut off"):
+            await at_the_time.admin.revoke_consent(CONSENT["consent_id"])
+    with pytest.raises(NotFound):
+        await at_the_time.alice.get_record(record["id"])
+    assert len([each async for each in lapsed(at_the_time)]) == 2  # and one for when its time is over
+    for _ in range(2):
+        await at_the_time.admin.remember_pending()
+        signals = (await at_the_time.admin.list_signals())["signals"]
+        (told,) = [each for each in signals if each.get("type") == "memory.consent_revoked"]
+        assert told["impacted"] == 1
+    gone = [each for each in await at_the_time.events() if each["type"] == "memory_deleted"]
+    assert [(each["memory_id"], each["reason"]) for each in gone] == [(record["id"], "consent_revoked")]
+
+
+async def test_a_revocation_counts_however_many_consents_came_before(
+    at_the_time: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shelving, "_CONSENTS", 2)
+    monkeypatch.setattr(lapsing, "_CONSENTS", 2)
+    record = await promoted(at_the_time)
+    for number in range(5):
+        await at_the_time.admin.capture_consent(CONSENT | {"consent_id": f"cns_more_{number}"})
+    assert (await at_the_time.admin.revoke_consent(CONSENT["consent_id"]))["impacted"] == [record["id"]]
+    assert (await at_the_time.alice.propose(PROPOSAL))["outcome"] == "waiting"  # by one of the others
+
+
+async def test_traces_have_no_words_of_what_rests_on_consent_or_lacks_it(at_the_time: Scene) -> None:
+    assert await at_the_time.outcomes("I have diabetes.") == ["denied"]
+    scope = {"predicates_allowed": ["health"], "data_classifications_allowed": ["INTERNAL"]}
+    mine = CONSENT | {"subject_ceid": "user:alice", "scope": scope}
+    await at_the_time.alice.capture_consent(mine)
+    (waits,) = await at_the_time.say("I have asthma.")
+    assert (await at_the_time.maria.approve_proposal(waits["proposal_id"]))["status"] == "approved"
+    assert await at_the_time.texts() == ["I have asthma."]
+    told = json.dumps([await at_the_time.events(), await at_the_time.alice.list_signals()]).casefold()
+    assert '"memory_write"' in told
+    assert "diabetes" not in told
+    assert "asthma" not in told
 
 
 async def test_an_expired_consent_covers_nothing_any_more(at_the_time: Scene) -> None:

@@ -142,5 +142,10 @@ class Reason(StrEnum):
 RULES = (Reason.AUTHORITY, Reason.CORRECTION, Reason.RECENCY, Reason.IMPORTANCE)
 """What decides a conflict, in the order in which it is asked."""
 PRIVACY = frozenset(
-    {Reason.PRIVACY_DENY_SENSITIVE, Reason.PRIVACY_DENY_PATTERN, Reason.PRIVACY_DENY_PROFILE_KEY},
+    {
+        Reason.PRIVACY_DENY_SENSITIVE,
+        Reason.PRIVACY_DENY_PATTERN,
+        Reason.PRIVACY_DENY_PROFILE_KEY,
+        Reason.CONSENT_MISSING,
+    },
 )

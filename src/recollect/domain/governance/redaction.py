@@ -34,6 +34,10 @@ class Redaction(msgspec.Struct, frozen=True):
         """The dedup key of an item; where the text is withheld, a digest stands for the words in it."""
         return self._key(item, withheld=self.withholds(item.text))
 
+    def hidden(self, item: Item) -> Item:
+        """The item without its words, for what is told of people that may have to be forgotten."""
+        return self.shown_item(item, withheld=True)
+
     def shown_item(self, item: Item, *, withheld: bool = False) -> Item:
         """The item as traces show it; `withheld` when more than its own text speaks against showing it."""
         withheld = withheld or self.withholds(item.text)

@@ -5,27 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from recollect.domain.address import ROOT, Address
+import msgspec
+
+from recollect.domain.address import Address
 from recollect.domain.callers import Action
 from recollect.domain.errors import InvalidRequest, InvalidValue, NotFound
-from recollect.domain.filters import parse_filter
 from recollect.domain.governance.reasons import Reason
 from recollect.domain.instants import Instant
 from recollect.domain.promotion import consents, shapes
 from recollect.domain.promotion.codes import ConsentState
-from recollect.domain.promotion.consent_checks import still_covered
 from recollect.domain.promotion.consents import Consent, Ledger, consent_of, revocation, state_of
-from recollect.domain.promotion.signals import on_revocation
-from recollect.domain.queries import Find, Order
 from recollect.domain.reasons import Plane
-from recollect.domain.remembering.records import Record, read_record
 from recollect.domain.values import stored_value
+from recollect.service.pipeline.lapsing import Lapse, read_ledger
 from recollect.service.pipeline.person import Person
-from recollect.service.pipeline.places import CONSENTED, Places, consents_of, places_at
+from recollect.service.pipeline.places import CONSENTED, Places, consents_of, lapse
 from recollect.service.pipeline.promoting import Promoting
-
-_AT_ONCE = 100
-"""So many records are ended in one transaction."""
 
 
 class Consenting(Person):
@@ -51,8 +46,8 @@ class Consenting(Person):
         if record.revoked_at is not None:
             raise InvalidRequest("a consent is added first, and revoked by a call of its own", field="revoked_at")
         await self._add(record)
-        ended = await self._let_go(record.subject_ceid, Reason.CONSENT_LOST)
-        return consents.as_json(record) | {"state": await self._state(record), "impacted": ended}
+        ended, _ = await self._settled(record.consent_id, record.captured_at)
+        return consents.as_json(record) | {"state": await self._state(record), "impacted": list(ended)}
 
     async def revoke_consent(
         self, consent_id: str, *, evidence_refs: Sequence[str] = (), auditor_id: str | None = None
@@ -74,20 +69,13 @@ class Consenting(Person):
                 raise InvalidRequest("the consent has been revoked", reason="revoked_is_final")
             said = revocation(head, self._new_consent_id(under_way.now), under_way.now, refs, auditor_id)
             self._put(under_way, said)
+            self._note(under_way, said, said.revoked_at, Reason.CONSENT_REVOKED)
             return said
 
         said = await self._workings.remembering.within(self._caller, Places(self._owner), work, consent_id)
-        ended = await self._let_go(subject, Reason.CONSENT_REVOKED)
-
-        async def tell(under_way: Promoting) -> dict[str, Any]:
-            event, signal = on_revocation(said, ended, under_way.now)
-            under_way.draft.put(under_way.places.signal(under_way.new_id("sig")), event.as_json(), new=True)
-            if signal is not None:
-                under_way.signal(signal)
-            return event.as_json()
-
-        told = await self._workings.remembering.within(self._caller, Places(self._owner), tell, consent_id)
-        return consents.as_json(said) | {"state": ConsentState.TOMBSTONED.value, "impacted": ended, "event": told}
+        ended, told = await self._settled(said.consent_id, said.revoked_at)
+        state = ConsentState.TOMBSTONED.value
+        return consents.as_json(said) | {"state": state, "impacted": list(ended), "event": told}
 
     async def list_consents(self, subject: str) -> dict[str, Any]:
         """Every consent record of a subject, in the order in which they were added, and where each stands."""
@@ -140,6 +128,9 @@ class Consenting(Person):
                 raise InvalidValue("the consent cannot be added: id_taken", reason="id_taken")
             consents.added(await under_way.ledger(record.subject_ceid), record)
             self._put(under_way, record)
+            if record.supersedes is not None:
+                self._note(under_way, record, record.captured_at, Reason.CONSENT_LOST)
+            self._note(under_way, record, record.valid_until, Reason.CONSENT_LOST)
 
         await self._workings.remembering.within(self._caller, Places(self._owner), work, record.consent_id)
 
@@ -148,53 +139,17 @@ class Consenting(Person):
         under_way.draft.put(address, {"consent": consents.as_json(record), "by": self._actor}, new=True)
         under_way.draft.put(_pointer(record.consent_id), {"subject": record.subject_ceid}, new=True)
 
-    async def _let_go(self, subject: str, reason: Reason) -> list[str]:
-        """End what rested on consents of a subject that cover it no more; say what that was."""
-        ledger, ended = await self._ledger(subject), list[str]()
-        for consent in ledger.records:
-            ended += await self._let_go_of(consent, subject, reason)
-        return ended
+    def _note(self, under_way: Promoting, record: Consent, at: Instant | None, reason: Reason) -> None:
+        """Draft the note that from a moment on less may be covered, so that no crash lets what rested on it stay."""
+        if at is not None:
+            told = Lapse(subject=record.subject_ceid, consent=record.consent_id, reason=reason, by=self._owner)
+            under_way.draft.put(lapse(record.consent_id, at), msgspec.json.encode(told))
 
-    async def _let_go_of(self, consent: Consent, subject: str, reason: Reason) -> list[str]:
-        ended: list[str] = []
-        wanted = parse_filter({"consent": consent.consent_id})
-        cursor: str | None = None
-        while True:
-            query = Find(Plane.RECORD, ROOT, wanted, Order.KEY, _AT_ONCE, cursor=cursor)
-            page = await self._workings.store.find(self._tenant, query)
-            by_place: dict[Places, list[Record]] = {}
-            for row in page.rows:
-                if row.value is not None:
-                    by_place.setdefault(places_at(row.address.namespace), []).append(read_record(row.value))
-            for places, records in by_place.items():
-                ended += await self._end_uncovered(places, records, subject, reason)
-            cursor = page.cursor
-            if cursor is None:
-                return ended
-
-    async def _end_uncovered(
-        self, places: Places, records: Sequence[Record], subject: str, reason: Reason
-    ) -> list[str]:
-        async def work(under_way: Promoting) -> list[str]:
-            ledger = await under_way.ledger(subject)
-            gone: list[str] = []
-            for record in records:
-                rested = record.rested(self._tenant)
-                if rested is None or still_covered(ledger, rested, under_way.now):
-                    continue
-                if await under_way.still_there(record):
-                    await under_way.end(record, reason)
-                    gone.append(record.id)
-            return gone
-
-        return await self._workings.remembering.within(self._caller, places, work)
-
-
-async def read_ledger(store: Any, tenant: str, subject: str) -> Ledger:
-    """The consents of a subject, as they are now."""
-    page = await store.find(tenant, Find(Plane.CONSENT, consents_of(subject), order=Order.OLDEST, limit=1_000))
-    found = (consent_of(stored_value(row.value)["consent"]) for row in page.rows if row.value is not None)
-    return Ledger(tenant, tuple(found))
+    async def _settled(self, consent_id: str, at: Instant | None) -> tuple[tuple[str, ...], dict[str, Any] | None]:
+        """End what is covered no more, if that moment has come; which records, and what was told."""
+        if at is None or at > self._workings.clock():
+            return (), None
+        return await self._workings.remembering.lapsing.settle(self._caller, lapse(consent_id, at))
 
 
 def _pointer(consent_id: str) -> Address:

@@ -33,7 +33,18 @@ from recollect.ports.store import Store
 from recollect.ports.units import UnitOfWork
 from recollect.service.guard import Guard
 from recollect.service.pipeline.draft import Draft
-from recollect.service.pipeline.places import CONSENTED, ENDINGS, PENDING, QUEUE, QUEUED, TICK, Places, places_at
+from recollect.service.pipeline.lapsing import Lapsing
+from recollect.service.pipeline.places import (
+    CONSENTED,
+    ENDINGS,
+    LAPSES,
+    PENDING,
+    QUEUE,
+    QUEUED,
+    TICK,
+    Places,
+    places_at,
+)
 from recollect.service.pipeline.promoting import Promoting
 from recollect.service.pipeline.proposals import Remembered, origin_of
 from recollect.service.pipeline.terms import USUAL, Terms
@@ -159,7 +170,12 @@ class Remembering:
                 done += 1
                 if after_each is not None and not await after_each(done):
                     return done
-        return done + await self.forget_due(tenant)
+        return done + await self.forget_due(tenant) + await self.lapsing.due(tenant)
+
+    @property
+    def lapsing(self) -> Lapsing:
+        """What ends when the consent that it rests on does."""
+        return Lapsing(self.store, self.clock, self.within)
 
     async def forget_due(self, tenant: str) -> int:
         """End the records whose time is up, and tell so; they are invisible from that moment on in any case."""
@@ -224,7 +240,7 @@ class Remembering:
     async def forget(self, tenant: str, user: str) -> int:
         """Drop what is kept of a user beside their own things, once those are erased; say how much that was."""
         gone: list[Address] = []
-        for shelf in (PENDING, QUEUE, QUEUED, CONSENTED, ENDINGS):
+        for shelf in (PENDING, QUEUE, QUEUED, CONSENTED, ENDINGS, LAPSES):
             cursor: str | None = None
             while True:
                 query = Find(Plane.LINK, shelf, order=Order.KEY, limit=_BATCH * 10, cursor=cursor)

@@ -23,6 +23,8 @@ PENDING = namespace(("pending",))
 """What waits to be looked into, of all users of a tenant: ids and who captured it."""
 ENDINGS = namespace(("endings",))
 """When which record is over, of all users of a tenant, soonest first: nothing of what they say."""
+LAPSES = namespace(("lapses",))
+"""When which consent may cover less than before, soonest first, so that what rested on it is ended then."""
 CONSENTED = namespace(("consents",))
 """Whose each consent is."""
 NUMBERING = "numbering"
@@ -136,6 +138,11 @@ def places_at(root: Namespace) -> Places:
 def ending(record_id: str, ends_at: Instant) -> Address:
     """The note that a record will be over."""
     return Address(Plane.LINK, ENDINGS, f"{ends_at:020d} {record_id}")
+
+
+def lapse(consent_id: str, at: Instant) -> Address:
+    """The note that a consent may cover less than before."""
+    return Address(Plane.LINK, LAPSES, f"{at:020d} {consent_id}")
 
 
 def consents_of(subject: str) -> Namespace:

@@ -11,6 +11,7 @@ import msgspec
 from recollect.domain.callers import Action
 from recollect.domain.errors import NotFound
 from recollect.domain.governance.axes import AXES
+from recollect.domain.governance.conflicts import Conflict
 from recollect.domain.governance.gate import Verdict as Gated
 from recollect.domain.governance.items import Item
 from recollect.domain.governance.reasons import Reason
@@ -180,7 +181,7 @@ class Promoting(Shelving):
             return Remembered(Outcome.KNOWN, found.statement, Reason.ALREADY_KNOWN, existing=same)
         if check.verdict is ContradictionVerdict.RESOLVED_FOR_EXISTING:
             if found.conflict is not None:
-                self.traces.append(self.teller.conflicted(found.conflict))
+                self._tell_conflict(found.conflict, personal=queued.consent.consent_id is not None, rivals=rivals)
             return Remembered(Outcome.OUTRANKED, found.statement, Reason.EXISTING_PREFERRED, existing=check.existing)
         review = await self.ruling.review(asked_of_policy(found, queued, submission, space))
         durable = queued.proposal.tier_target is Tier.DURABLE
@@ -205,6 +206,7 @@ class Promoting(Shelving):
             risk=queued.risk.risk.value,
             risk_reasons=tuple(each.value for each in queued.risk.reasons),
             subject=None if queued.consent.consent_id is None else needed(submission).subject_ceid,
+            consent_id=queued.consent.consent_id,
         )
         waiting = self._contradicted(waiting, queued, approved=approved)
         if approved:
@@ -227,6 +229,13 @@ class Promoting(Shelving):
         attempt = attempt_of(found.statement, found.kind, origin.said)
         self.traces.append(self.teller.denied(made, attempt, Gated(False, reason, found.verdict.tags)))
         return Remembered(Outcome.DENIED, found.statement, reason)
+
+    def _tell_conflict(self, conflict: Conflict, *, personal: bool, rivals: Sequence[Record]) -> None:
+        """Tell which of two is kept; in no words of theirs where one of them rests on somebody's consent."""
+        if personal or any(each.consent_id is not None for each in rivals):
+            hidden = self.teller.redaction.hidden
+            conflict = Conflict(hidden(conflict.winner), hidden(conflict.loser), conflict.rule)
+        self.traces.append(self.teller.conflicted(conflict))
 
     def _from_space(self, origin: Origin) -> Space:
         """The space that something comes from which is to be known elsewhere."""
@@ -286,7 +295,7 @@ class Promoting(Shelving):
         await self._enter(space)
         conflict = decided_conflict(made, rivals, self.terms.contract)
         if conflict is not None and conflict.winner.id == made.id and not approved_by:
-            self.traces.append(self.teller.conflicted(conflict))
+            self._tell_conflict(conflict, personal=consent_id is not None, rivals=rivals)
         ends_at = self.terms.lifetimes.ends(proposal.tier_target, proposal.write_class, self.now)
         importance = max([made.importance, *(each.importance for each in rivals)])
         merged = ("conflict_merge",) if importance > made.importance else ()
@@ -336,7 +345,8 @@ class Promoting(Shelving):
         for rival in rivals:
             await self.end(rival, Reason.SUPERSEDED, record.id)
         await self.write(record)
-        self.written.append(record.item())
+        item = record.item()
+        self.written.append(item if consent_id is None else self.teller.redaction.hidden(item))
         self.promoted.append(record)
         await self._passed_on(record, origin, request)
         kept = msgspec.structs.replace(waiting, status="approved", record_id=record.id)

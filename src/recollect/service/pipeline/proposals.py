@@ -10,6 +10,7 @@ import msgspec
 from recollect.domain.governance.items import Item
 from recollect.domain.governance.terms import Source, Space, Tier
 from recollect.domain.instants import Instant
+from recollect.domain.promotion.consent_checks import Need, Rested
 from recollect.domain.promotion.standing import Classification, Trust
 from recollect.domain.remembering.captures import Capture
 from recollect.domain.remembering.deciding import Outcome
@@ -95,6 +96,9 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     risk: str = "low"
     risk_reasons: tuple[str, ...] = ()
     subject: str | None = None
+    """Whose consent it needs; None when it needs none."""
+    consent_id: str | None = None
+    """The consent that let it in."""
     approvals: tuple[dict[str, Any], ...] = ()
     editors: tuple[str, ...] = ()
     claimed_by: str | None = None
@@ -110,9 +114,16 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
         """The id of the proposal."""
         return str(self.proposal["proposal_id"])
 
+    def rested(self, tenant: str) -> Rested | None:
+        """What it rests on, for the look whether its consent still covers it; None when it needs none."""
+        if self.consent_id is None or self.subject is None:
+            return None
+        need = Need(tenant, self.subject, self.statement.predicate, self.origin.classification, self.origin.purpose)
+        return Rested(self.id, self.consent_id, need)
+
     def labels(self) -> dict[str, Any]:
         """What is kept plain, to be filtered by."""
-        return {
+        told: dict[str, Any] = {
             "status": self.status,
             "class": self.proposal["class"],
             "tier": self.proposal["tier_target"],
@@ -120,6 +131,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
             "lineage": [*self.origin.lineage[:200], f"principal:{self.origin.principal}"],
             "parents": list(self.origin.derived_from[:50]),
         }
+        return told if self.consent_id is None else told | {"consent": self.consent_id}
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ from recollect.domain.rows import Row
 from recollect.domain.statements import Statement
 from recollect.domain.values import stored_value
 from recollect.service.pipeline.capturing import Capturing
-from recollect.service.pipeline.consenting import read_ledger
+from recollect.service.pipeline.lapsing import read_ledger
 from recollect.service.pipeline.places import Places, places_at, places_of
 from recollect.service.pipeline.promoting import Promoting
 from recollect.service.pipeline.proposals import Remembered, Waiting, origin_of, origin_of_move

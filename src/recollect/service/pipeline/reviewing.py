@@ -14,11 +14,12 @@ from recollect.domain.errors import InvalidQuery, InvalidRequest, NotFound, Reco
 from recollect.domain.filters import parse_filter
 from recollect.domain.governance.gate import privacy_flaw
 from recollect.domain.governance.reasons import Reason
+from recollect.domain.governance.redaction import WITHHELD
 from recollect.domain.governance.terms import Tier
 from recollect.domain.instants import Instant, after_seconds
 from recollect.domain.promotion import proposals, shapes
 from recollect.domain.promotion.claims import Candidate, digest, texts_in
-from recollect.domain.promotion.consent_checks import Need
+from recollect.domain.promotion.consent_checks import Need, Rested, still_covered
 from recollect.domain.promotion.gate import holds_secret
 from recollect.domain.promotion.review import Approval, Authors, approvals_needed, counted, flaw_in, rejected
 from recollect.domain.promotion.signals import on_rejection
@@ -27,6 +28,7 @@ from recollect.domain.reasons import Plane
 from recollect.domain.remembering.records import read_record
 from recollect.domain.statements import Statement
 from recollect.domain.values import stored_value
+from recollect.service.pipeline.lapsing import read_ledger
 from recollect.service.pipeline.person import Person
 from recollect.service.pipeline.places import QUEUE, Places, places_of, queued
 from recollect.service.pipeline.promoting import Promoting
@@ -112,17 +114,15 @@ class Reviewing(Person):
 
     async def _shown(self, waiting: Waiting) -> dict[str, Any]:
         """A proposal as reviewers see it, beside what it would take the place of."""
-        existing = waiting.proposal["contradiction_check"]["existing"]
-        place = None if existing is None else places_of(existing)
-        row = None
-        if place is not None:
-            row = await self._workings.store.get(self._tenant, place[0].record(place[1], place[2]))
         now = self._workings.clock()
+        hidden = not await self._covered(waiting.rested(self._tenant), now)
+        candidate = waiting.proposal["candidate"] | ({"value": WITHHELD} if hidden else {})
         claimed = waiting.claimed_until is not None and waiting.claimed_until > now
         origin = waiting.origin
         return waiting.proposal | {
+            "candidate": candidate,
             "status": waiting.status,
-            "text": waiting.statement.text,
+            "text": WITHHELD if hidden else waiting.statement.text,
             "event_type": waiting.statement.event_type.value,
             "space": waiting.space.value,
             "user_id": waiting.places.user,
@@ -145,8 +145,27 @@ class Reviewing(Person):
             "note": waiting.note,
             "record_id": waiting.record_id,
             "contradiction": waiting.contradiction,
-            "existing_text": None if row is None or row.value is None else read_record(row.value).text,
+            "existing_text": await self._existing_text(waiting, now),
         }
+
+    async def _existing_text(self, waiting: Waiting, now: Instant) -> str | None:
+        """What the record says that a proposal contradicts, while it may be seen."""
+        existing = waiting.proposal["contradiction_check"]["existing"]
+        place = None if existing is None else places_of(existing)
+        if place is None:
+            return None
+        row = await self._workings.store.get(self._tenant, place[0].record(place[1], place[2]))
+        if row is None or row.value is None:
+            return None
+        record = read_record(row.value)
+        return record.text if await self._covered(record.rested(self._tenant), now) else None
+
+    async def _covered(self, rested: Rested | None, now: Instant) -> bool:
+        """Whether what rests on a consent may be seen now; what needs none always may."""
+        if rested is None:
+            return True
+        ledger = await read_ledger(self._workings.store, self._tenant, rested.need.subject_ceid)
+        return still_covered(ledger, rested, now)
 
     async def review_load(self) -> dict[str, Any]:
         """How much waits, how old it is, and of what sort it is."""
@@ -199,6 +218,8 @@ class Reviewing(Person):
 
         async def approved(under_way: Promoting, waiting: Waiting) -> Waiting:
             edited = waiting if edit is None else self._edited(under_way, waiting, edit)
+            if edit is not None:  # what is personal now waits by consent, or not at all
+                edited = msgspec.structs.replace(edited, consent_id=await self._consent(under_way, edited))
             return await self._approved(under_way, edited, _note(note))
 
         return await self._decide(proposal_id, approved)

@@ -19,7 +19,7 @@ from recollect.domain.instants import Instant
 from recollect.domain.promotion import consent_checks, proposals
 from recollect.domain.promotion.claims import Candidate, normalised
 from recollect.domain.promotion.consent_checks import Need
-from recollect.domain.promotion.consents import Ledger, consent_of
+from recollect.domain.promotion.consents import Consent, Ledger, consent_of
 from recollect.domain.promotion.signals import Signal
 from recollect.domain.queries import Find, Order
 from recollect.domain.reasons import Plane
@@ -34,7 +34,8 @@ from recollect.service.pipeline.proposals import Waiting
 
 FIELDS = '["text"]'
 """What of a record can be searched for."""
-_MOST_CONSENTS = 1_000
+_CONSENTS = 1_000
+"""So many consents are read at once."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -151,10 +152,15 @@ class Shelving(Counting):
 
     async def ledger(self, subject: str) -> Ledger:
         """The consents of a subject; the transaction rests on none being added or revoked meanwhile."""
-        query = Find(Plane.CONSENT, consents_of(subject), order=Order.OLDEST, limit=_MOST_CONSENTS)
-        page = await self.draft.unit.find(query)
-        found = (consent_of(stored_value(row.value)["consent"]) for row in page.rows if row.value is not None)
-        return Ledger(self.tenant, tuple(found))
+        found: list[Consent] = []
+        cursor: str | None = None
+        while True:
+            query = Find(Plane.CONSENT, consents_of(subject), order=Order.OLDEST, limit=_CONSENTS, cursor=cursor)
+            page = await self.draft.unit.find(query)
+            found += [consent_of(stored_value(row.value)["consent"]) for row in page.rows if row.value is not None]
+            cursor = page.cursor
+            if cursor is None:
+                return Ledger(self.tenant, tuple(found))
 
     async def covered(self, need: Need) -> consent_checks.Checked:
         """What the look for a consent says now."""
