@@ -48,6 +48,8 @@ NETWORK = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ncpfs", "glusterfs", "ceph", "lustre", "beegfs", "davfs"}
 )
 NETWORK_BY_FUSE = ("sshfs", "s3fs", "glusterfs", "ceph", "rclone", "gcsfuse", "davfs", "smbnetfs")
+_PATIENCE_SECONDS = 10.0
+"""A server that is busy is not taken for one that hangs."""
 _BACKUP_SECONDS = 3_600
 _SWEEPS_MISSED = 3
 
@@ -220,7 +222,7 @@ def server_note(home: Path) -> Finding:
     if not is_alive(pid):
         what = f"process {pid} ended without tidying up"
         return Finding("server", "warning", what, f"Nothing is lost; remove {home / SERVER_FILE}, or start it again.")
-    if not answers(url):
+    if not answers(url, _PATIENCE_SECONDS):
         what = f"process {pid} runs, but {url} does not answer"
         return Finding("server", "failure", what, "Look into its log; stop it and start it again.")
     return Finding("server", "ok", f"{url} answers")

@@ -106,12 +106,12 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def answers(url: str) -> bool:
+def answers(url: str, seconds: float = _ANSWER_SECONDS) -> bool:
     """True when what listens there says that it is well, in the words of Recollect."""
     try:
         parts = urlsplit(url)
         make = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        connection = make(parts.hostname or "", parts.port, timeout=_ANSWER_SECONDS)
+        connection = make(parts.hostname or "", parts.port, timeout=seconds)
         try:
             connection.request("GET", f"{parts.path.rstrip('/')}/healthz")
             return bool(json.loads(connection.getresponse().read(_LONGEST_ANSWER)) == {"status": "ok"})
