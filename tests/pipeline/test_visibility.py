@@ -242,7 +242,7 @@ async def test_an_end_that_ends_nothing_is_noticed(monkeypatch: pytest.MonkeyPat
 async def test_after_a_revocation_returned_no_read_sees_what_rested_on_it(count: int) -> None:
     async with scene() as here:
         for number in range(count):
-            user = f"u{number % 20}"
+            user = f"u{number // 5}"
             memories = here.as_user(user)
             consent = {
                 "consent_id": f"cns_{number}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -12,9 +12,8 @@ from recollect.domain.address import ROOT, Address
 from recollect.domain.callers import Caller, local_caller
 from recollect.domain.filters import parse_filter
 from recollect.domain.governance.reasons import Reason
-from recollect.domain.promotion.codes import ConsentState
 from recollect.domain.promotion.consent_checks import still_covered
-from recollect.domain.promotion.consents import Ledger, consent_of, state_of
+from recollect.domain.promotion.consents import Ledger, consent_of
 from recollect.domain.promotion.signals import on_revocation
 from recollect.domain.queries import Find, Order
 from recollect.domain.reasons import Plane
@@ -32,7 +31,6 @@ _AT_ONCE = 100
 """So many records are ended in one transaction."""
 _CONSENTS = 1_000
 """So many consents are read at once."""
-_STANDING = (ConsentState.ACTIVE, ConsentState.CAPTURED)
 
 
 class Within(Protocol):
@@ -82,10 +80,8 @@ class Lapsing:
         if row is None or row.value is None:
             return (), None  # somebody else did
         lapse = msgspec.json.decode(row.value, type=Lapse)
-        ledger, now = await read_ledger(self.store, caller.tenant, lapse.subject), self.clock()
-        for consent in ledger.records:
-            if state_of(ledger, consent.consent_id, now) not in _STANDING:
-                await self._end_all(caller, note, lapse, consent.consent_id)
+        for consent_id in _chain(await read_ledger(self.store, caller.tenant, lapse.subject), lapse.consent):
+            await self._end_all(caller, note, lapse, consent_id)
 
         async def tell(under_way: Promoting) -> tuple[tuple[str, ...], dict[str, Any] | None]:
             raw = await under_way.draft.bytes_at(note)
@@ -146,6 +142,13 @@ class Lapsing:
                 under_way.draft.put(note, msgspec.json.encode(after))
 
         await self.within(caller, places, work, lapse.consent)
+
+
+def _chain(ledger: Ledger, consent_id: str | None) -> Iterator[str]:
+    """The consent and those in whose place it stands; a record may rest on any of them."""
+    while consent_id is not None and (consent := ledger.get(consent_id)) is not None:
+        yield consent_id
+        consent_id = consent.supersedes
 
 
 def _read(plane: Plane, raw: bytes) -> Record | Waiting:
