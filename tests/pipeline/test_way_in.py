@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from tests.pipeline.scene import Scene
 from tests.pipeline.test_canaries import everything
 
+from recollect import Memories
 from recollect.domain.errors import Forbidden, InvalidCapture, InvalidInput, NotFound, ReviewRefused
 
 
@@ -499,3 +501,63 @@ async def test_a_record_is_moved_to_another_space(here: Scene) -> None:
         await member.get_record(found["record_id"])
     told = await member.promote_record(done["record_id"], "system")
     assert (told["outcome"], told["reason"]) == ("denied", "promotion_disallowed")
+
+
+# -- what is nobody's own, and what ids cannot spell
+
+
+async def known_to_the_project(here: Scene, words: str, **edit: Any) -> tuple[Memories, str]:
+    """A record of a project, by one of its members."""
+    member = here.as_user("alice", "project:apollo")
+    said = {"text": f"Remember this for the project: {words}", "project": "apollo", "refs": ["doc:1"]}
+    (found,) = (await member.capture([said]))[0]["remembered"]
+    done = await here.maria.approve_proposal(found["proposal_id"], edit=edit or None)
+    assert done["record_id"].startswith("project:apollo:")
+    return member, done["record_id"]
+
+
+async def test_what_a_project_knows_is_forgotten_in_its_time_and_told(here: Scene) -> None:
+    member, record_id = await known_to_the_project(here, "We decided to ship weekly.", tier_target="episodic")
+    here.clock.advance(8 * 86_400)
+    await here.admin.remember_pending()
+    with pytest.raises(NotFound):
+        await member.get_record(record_id)
+    told = [each["type"] for each in await here.events() if each.get("memory_id") == record_id]
+    assert told[-2:] == ["memory_forget", "memory_deleted"]
+
+
+async def test_what_a_project_knows_is_undone_with_its_source(here: Scene) -> None:
+    member, record_id = await known_to_the_project(here, "We decided to ship weekly.")
+    done = await here.admin.undo(source="doc:1")
+    assert done["records"] == 1
+    with pytest.raises(NotFound):
+        await member.get_record(record_id)
+
+
+async def test_what_a_project_knows_of_somebody_goes_with_their_consent(here: Scene) -> None:
+    scope = {"predicates_allowed": ["health"], "data_classifications_allowed": ["INTERNAL"]}
+    consent = {
+        "consent_id": "cns_1",
+        "subject_ceid": "user:alice",
+        "purpose": "care",
+        "scope": scope,
+        "basis": "user_opt_in",
+        "evidence_refs": ["form:1"],
+    }
+    await here.alice.capture_consent(consent)
+    member, record_id = await known_to_the_project(here, "I have asthma.")
+    assert (await here.alice.revoke_consent("cns_1"))["impacted"] == [record_id]
+    with pytest.raises(NotFound):
+        await member.get_record(record_id)
+
+
+@pytest.mark.parametrize("user", ["urn:person:7", "Ada Lovelace", "a/b", "x~y"])
+async def test_whoever_ids_cannot_spell_has_records_like_anybody(here: Scene, user: str) -> None:
+    (found,) = await here.say("I prefer tea.", user)
+    memories = here.as_user(user)
+    record = await memories.get_record(found["record_id"])
+    assert record["text"] == "I prefer tea."
+    corrected = await memories.correct_record(record["id"], value="coffee", text="I prefer coffee.")
+    assert await here.texts(user) == ["I prefer coffee."], corrected
+    with pytest.raises(NotFound):
+        await here.as_user("mallory").get_record(found["record_id"])

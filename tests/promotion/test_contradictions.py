@@ -30,6 +30,7 @@ from recollect.domain.promotion.standing import Trust
 
 V = ContradictionVerdict
 FIX = WriteClass.CORRECTION
+MANY = ContradictionRules(many_valued=frozenset({CANDIDATE.predicate}))
 SAID = Said(CANDIDATE, WriteClass.PREFERENCE, Trust.ASSERTED, AT)
 CORRECTION = replace(SAID, write_class=FIX)
 NEWER = ContradictionRules(settled={CANDIDATE.predicate: Preference.NEWER})
@@ -78,8 +79,13 @@ LATER = Instant(AT + DAY)
         (SAID, known(write_class=FIX), NEWER, V.CONTRADICTS),
         (replace(SAID, trust=Trust.IMPOSED), known(write_class=FIX), TRUSTED, V.CONTRADICTS),
         # many values
-        (SAID, known(), ContradictionRules(many_valued=frozenset({CANDIDATE.predicate})), V.NO_CONFLICT),
-        (SAID, known("email"), ContradictionRules(many_valued=frozenset({CANDIDATE.predicate})), V.SAME_VALUE),
+        (SAID, known(), MANY, V.NO_CONFLICT),
+        (SAID, known("email"), MANY, V.SAME_VALUE),
+        # many values, of which a certain one is put right
+        (CORRECTION, known(), MANY, V.NO_CONFLICT),
+        (replace(CORRECTION, corrects="rec_1"), known(), MANY, V.CORRECTS),
+        (replace(CORRECTION, corrects="rec_2"), known(), MANY, V.NO_CONFLICT),
+        (replace(CORRECTION, corrects="rec_1", trust=Trust.INFERRED), known(), MANY, V.CONTRADICTS),
     ],
 )
 def test_the_verdict(said: Said, there: Known, rules: ContradictionRules, verdict: V) -> None:

@@ -45,6 +45,8 @@ class Said:
     write_class: WriteClass
     trust: Trust
     asserted_at: Instant
+    corrects: str | None = None
+    """The record that it is meant to put right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +105,11 @@ def checked(said: Said, known: Iterable[Known], rules: ContradictionRules = NO_R
         for each in known
         if (each.entity_ceid, each.predicate) == said.candidate.key
     ]
+    if said.candidate.predicate in rules.many_valued:
+        same = ContradictionVerdict.SAME_VALUE
+        found = [each for each in found if each.verdict is same or each.existing == said.corrects]
     if not found:
         return NO_CONFLICT
-    if said.candidate.predicate in rules.many_valued:
-        same = [each for each in found if each.verdict is ContradictionVerdict.SAME_VALUE]
-        return same[0] if same else NO_CONFLICT
     return min(found, key=lambda each: (_GRAVITY.index(each.verdict), each.existing))
 
 

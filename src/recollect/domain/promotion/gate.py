@@ -59,6 +59,8 @@ class Submission:
     tier_corrected: Tier | None = None
     keyed: bool = True
     cross_space: bool = False
+    corrects: str | None = None
+    """The record that it is meant to put right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,9 @@ def passed(submission: Submission, around: Surroundings, policy: WritePolicy, pr
     unproven = _unproven(submission, around.rejections, refuse_untrusted=policy.refuse_untrusted)
     if unproven is not None:
         return Refused(unproven, consent)
-    said = Said(submission.candidate, submission.write_class, submission.standing.trust, submission.at)
+    said = Said(
+        submission.candidate, submission.write_class, submission.standing.trust, submission.at, submission.corrects
+    )
     check = contradictions.checked(said, around.known, policy.contradictions)
     tier = tiers.routed(
         submission.write_class,

@@ -181,8 +181,11 @@ class Remembering:
         """End the records whose time is up, and tell so; they are invisible from that moment on in any case."""
         done = 0
         while due := await self._due(tenant):
-            for root in sorted({tuple(stored_value(row.value or b"{}")["root"]) for row in due}):
-                mine = [row for row in due if tuple(stored_value(row.value or b"{}")["root"]) == root]
+            by_place: dict[Places, list[Row]] = {}
+            for row in due:
+                told = stored_value(row.value or b"{}")
+                by_place.setdefault(places_at(namespace(told["root"]), told["user"]), []).append(row)
+            for places, mine in by_place.items():
 
                 async def work(under_way: Promoting, mine: list[Row] = mine) -> int:
                     ended = 0
@@ -194,7 +197,7 @@ class Remembering:
                     return ended
 
                 caller = local_caller(tenant, "rememberer")
-                done += await self.within(caller, places_at(namespace(root)), work, "retention")
+                done += await self.within(caller, places, work, "retention")
         return done
 
     async def _due(self, tenant: str) -> list[Row]:

@@ -110,7 +110,7 @@ class Lapsing:
                 page = await self.store.find(caller.tenant, query)
                 by_place: dict[Places, list[Row]] = {}
                 for row in page.rows:
-                    by_place.setdefault(places_at(row.address.namespace), []).append(row)
+                    by_place.setdefault(places_at(row.address.namespace, lapse.by), []).append(row)
                 for places, rows in by_place.items():
                     await self._end(caller, places, rows, note, lapse)
                 cursor = page.cursor

@@ -127,12 +127,12 @@ def queued(proposal_id: str, *, decided: bool = False) -> Address:
     return Address(Plane.LINK, QUEUED if decided else QUEUE, proposal_id)
 
 
-def places_at(root: Namespace) -> Places:
-    """The places whose records lie at a root."""
+def places_at(root: Namespace, teller: str) -> Places:
+    """The places whose records lie at a root; where they are nobody's own, those of whom it is told to."""
     segments = root.segments
     if segments[0] == "user":
         return Places(segments[1], segments[3] if len(segments) > 3 else None)
-    return Places("", None, segments[1] if segments[0] == "project" else None)
+    return Places(teller, None, segments[1] if segments[0] == "project" else None)
 
 
 def ending(record_id: str, ends_at: Instant) -> Address:
@@ -151,12 +151,17 @@ def consents_of(subject: str) -> Namespace:
     return namespace(("user", name, "consents")) if kind == "user" else namespace(("consents", subject))
 
 
-def places_of(record_id: str) -> tuple[Places, Space, str] | None:
-    """The places that an id leads to, with the space and the key; None where it does not tell by itself."""
+def places_of(record_id: str, own: Places) -> tuple[Places, Space, str] | None:
+    """The places that an id leads to, with the space and the key; None where it leads nowhere.
+
+    An owner that ids cannot spell stands in them as a digest, which leads to nobody but `own`.
+    """
     named = place_in(record_id)
-    if named is None or _MARK in named[1]:
+    if named is None:
         return None
     space, owner, key = named
+    if _MARK in owner:
+        return (own, space, key) if own.has(space) and own.owners.of(space) == owner else None
     if space is Space.SESSION:
         user, parted, session = owner.partition(_PARTED)
         return (Places(user, session), space, key) if parted and session else None

@@ -71,7 +71,7 @@ class Promoting(Shelving):
         candidate = Candidate(
             statement.entity, statement.predicate, statement.value, origin.evidence, statement.confidence
         )
-        rivals = await self._rivals(space, statement, candidate)
+        rivals = await self._rivals(space, statement, candidate, origin.corrects)
         kind = kind_for(statement, rivals[0] if rivals else None)
         await self._enter(space)
         made = await self._made(space, kind, statement, origin)
@@ -109,7 +109,7 @@ class Promoting(Shelving):
         """The origin of what was derived from records: no more trusted, and no less secret, than any of them."""
         found: list[Record] = []
         for each in parents:
-            place = places_of(each)
+            place = places_of(each, self.places)
             if place is not None and not await self.ruling.allows(
                 Action.READ, place[0].record(place[1], place[2]).namespace.segments, place[2]
             ):
@@ -160,6 +160,7 @@ class Promoting(Shelving):
             rivals[0].tier if rivals else None,
             statement.event_type not in (EventType.CONTEXT, EventType.EXECUTION),
             cross,
+            origin.corrects,
         )
 
     async def _reviewed(
@@ -239,7 +240,7 @@ class Promoting(Shelving):
 
     def _from_space(self, origin: Origin) -> Space:
         """The space that something comes from which is to be known elsewhere."""
-        named = None if origin.moved_from is None else places_of(origin.moved_from)
+        named = None if origin.moved_from is None else places_of(origin.moved_from, self.places)
         if named is not None:
             return named[1]
         return Space.SESSION if self.places.session is not None else Space.USER

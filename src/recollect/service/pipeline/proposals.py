@@ -40,6 +40,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     lineage: tuple[str, ...] = ()
     moved_from: str | None = None
     """The record that is to be known in another space instead of its own."""
+    corrects: str | None = None
+    """The record of the same space that is to be put right."""
 
 
 def origin_of(capture: Capture) -> Origin:

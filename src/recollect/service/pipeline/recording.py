@@ -105,7 +105,8 @@ class Recording(Capturing):
 
     async def _record(self, record_id: str, action: Action) -> tuple[Record, Places]:
         """The record of an id, in either spelling of it, if the caller may do this to it."""
-        found = places_of(record_id) if isinstance(record_id, str) and len(record_id) <= 500 else None
+        own = Places(self._owner)
+        found = places_of(record_id, own) if isinstance(record_id, str) and len(record_id) <= 500 else None
         if found is None:
             raise NotFound("record not found")
         places, space, key = found
@@ -149,6 +150,7 @@ class Recording(Capturing):
             purpose=record.purpose,
             classification=record.classification,
             session=record.session,
+            corrects=record.id,
         )
         found = await self._enter_capture(made, places, statement, origin)
         return {"capture_id": made.id} | found.told()
@@ -285,7 +287,7 @@ class Recording(Capturing):
         by_place: dict[Places, list[Record]] = {}
         for address, row in found.items():
             if row.value is not None:
-                by_place.setdefault(places_at(address.namespace), []).append(read_record(row.value))
+                by_place.setdefault(places_at(address.namespace, self._owner), []).append(read_record(row.value))
         for places, mine in by_place.items():
             for start in range(0, len(mine), _AT_ONCE):
                 ended += await self._end(places, mine[start : start + _AT_ONCE], Reason.UNDONE)
@@ -305,7 +307,7 @@ class Recording(Capturing):
 
     async def _itself(self, source: str | None) -> list[Row]:
         """The record that is named as a source, which goes with what was derived from it."""
-        found = None if source is None else places_of(source)
+        found = None if source is None else places_of(source, Places(self._owner))
         if found is None:
             return []
         places, space, key = found

@@ -151,7 +151,7 @@ class Reviewing(Person):
     async def _existing_text(self, waiting: Waiting, now: Instant) -> str | None:
         """What the record says that a proposal contradicts, while it may be seen."""
         existing = waiting.proposal["contradiction_check"]["existing"]
-        place = None if existing is None else places_of(existing)
+        place = None if existing is None else places_of(existing, waiting.places)
         if place is None:
             return None
         row = await self._workings.store.get(self._tenant, place[0].record(place[1], place[2]))

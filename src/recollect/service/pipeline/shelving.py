@@ -117,11 +117,13 @@ class Shelving(Counting):
     async def rivals_of(self, waiting: Waiting) -> tuple[Record, ...]:
         """The records that a proposal would take the place of."""
         candidate = proposals.proposal_of(waiting.proposal).candidate
-        return await self._rivals(waiting.space, waiting.statement, candidate)
+        return await self._rivals(waiting.space, waiting.statement, candidate, waiting.origin.corrects)
 
-    async def _rivals(self, space: Space, statement: Statement, candidate: Candidate) -> tuple[Record, ...]:
-        """The live records about the same thing, or that say the same."""
-        keys: dict[str, None] = {}
+    async def _rivals(
+        self, space: Space, statement: Statement, candidate: Candidate, corrects: str | None
+    ) -> tuple[Record, ...]:
+        """The live records about the same thing, or that say the same, and the one that is to be put right."""
+        keys: dict[str, None] = {} if corrects is None else {corrects.split(":", 2)[2]: None}
         digests = {
             digest
             for kind in (Kind.SEMANTIC, Kind.PROFILE)
@@ -141,7 +143,7 @@ class Shelving(Counting):
 
     async def _named(self, record_id: str) -> Record | None:
         """The live record of an id."""
-        found = places_of(record_id)
+        found = places_of(record_id, self.places)
         raw = None if found is None else await self.draft.bytes_at(found[0].record(found[1], found[2]))
         return None if raw is None else read_record(raw)
 
