@@ -234,12 +234,15 @@ def spoiled(example: dict[str, Any], schema: dict[str, Any]) -> Iterator[tuple[s
     anything = {name for name, each in followed(schema).get("properties", {}).items() if each == ANYTHING}
     yield "an unknown field", {**example, "surprise": 1}
     for name in example:
-        yield f"no {name}", {each: value for each, value in example.items() if each != name}
+        if name not in OPTIONAL:
+            yield f"no {name}", {each: value for each, value in example.items() if each != name}
         if name not in anything:
             yield f"a wrong {name}", {**example, name: {"of": ["no", "such", "type"]} if name not in OPEN else 7}
 
 
 ANYTHING = {"$ref": "#/components/schemas/AnyJson"}
+OPTIONAL = {"existing"}
+"""What an answer may have or not: something may stand beside nothing that is known."""
 OPEN = {"value", "attributes", "details", "detail", "policy_attributes", "input"}
 
 
