@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from recollect.domain.errors import InvalidInput
-from recollect.domain.governance.terms import Authority, EventType, Kind, Space
+from recollect.domain.governance.terms import Authority, EventType, Kind, Space, Tier
 from recollect.domain.text import shown
 
 SCOPE: Literal["session"] = "session"
@@ -34,6 +34,8 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     promotion_reason: str | None = None
     policy_tags: tuple[str, ...] = ()
     expires_at: int | None = None
+    tier: Tier | None = None
+    """Where a reviewed memory is kept, which has a life of its own: profiles recall it and do not forget it."""
     phase_id: str | None = None
     phase_name: str | None = None
     phase_started_at: int | None = None

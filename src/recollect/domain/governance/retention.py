@@ -35,10 +35,16 @@ def rule_for(contract: Contract, kind: Kind, event_type: EventType) -> Retention
 
 
 def sift(items: Iterable[Item], contract: Contract, now: int) -> Sifted:
-    """What is kept and what is forgotten at the tick `now`; an item with a time to live has its last tick noted."""
+    """What is kept and what is forgotten at the tick `now`; an item with a time to live has its last tick noted.
+
+    What was reviewed is kept as long as its tier says, not as long as a profile does.
+    """
     kept: list[Item] = []
     forgotten: list[Forgotten] = []
     for item in items:
+        if item.meta.tier is not None:
+            kept.append(item)
+            continue
         rule = rule_for(contract, item.kind, item.event_type)
         seen = _dated(item, rule)
         reason = _due(seen, rule, now)

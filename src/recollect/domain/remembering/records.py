@@ -10,6 +10,7 @@ import msgspec
 from recollect.domain.governance.axes import AXES
 from recollect.domain.governance.ids import other_spelling
 from recollect.domain.governance.items import Item, Meta
+from recollect.domain.governance.reasons import Reason
 from recollect.domain.governance.terms import (
     Authority,
     EventType,
@@ -28,6 +29,17 @@ from recollect.domain.promotion.standing import Classification, Standing, Trust
 MOST_LINEAGE = 200
 """So many sources of a record are kept to be asked for, the first ones; others are found by way of its parents."""
 _MOST_PARENTS = 50
+_SELDOM = (
+    "promotion_target",
+    "summary_of",
+    "source_turn_ids",
+    "expires_tick",
+    "persona",
+    "ended_at",
+    "ended_reason",
+    "superseded_by",
+)
+"""What is shown only of the records that have it."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +68,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     tick: int
     promoted_at: Instant
     evidence_refs: tuple[str, ...]
-    proposal_id: str
+    proposal_id: str | None
+    """What it was proposed as; None when the contract of a profile let it in, turn by turn."""
     principal: str
     captures: tuple[str, ...] = ()
     approved_by: tuple[str, ...] = ()
@@ -79,6 +92,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     phase: dict[str, Any] = {}
     promoted_from: str | None = None
     promotion_reason: str | None = None
+    promotion_target: Space | None = None
+    summary_of: tuple[str, ...] = ()
+    """The turns that it stands for, when it is the summary of a conversation."""
+    source_turn_ids: tuple[str, ...] = ()
+    expires_tick: int | None = None
+    """The tick at which a profile forgets it, where that was set."""
+    persona: str | None = None
+    """Whose it is among the personas of the user; None when all of them know it."""
+    ended_at: Instant | None = None
+    """Since when another stands in its place; None while it is recalled."""
+    ended_reason: Reason | None = None
+    superseded_by: str | None = None
 
     @property
     def behavioral(self) -> bool:
@@ -119,9 +144,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
                 key=self.key,
                 authority=self.authority,
                 authority_reason=self.authority_reason,
+                summary_of=self.summary_of,
+                source_turn_ids=self.source_turn_ids,
+                promotion_target=self.promotion_target,
                 promoted_from=self.promoted_from,
                 promotion_reason=self.promotion_reason,
                 policy_tags=self.policy_tags,
+                expires_at=self.expires_tick,
+                tier=None if self.proposal_id is None else self.tier,
                 **self.phase,
             ),
         )
@@ -132,7 +162,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
             "behavioral": self.behavioral,
             "event_type": self.event_type.value,
             "kind": self.kind.value,
-            "lineage": [*self.lineage[:MOST_LINEAGE], self.proposal_id],
+            "lineage": [*self.lineage[:MOST_LINEAGE], *([] if self.proposal_id is None else [self.proposal_id])],
             "parents": list(self.derived_from[:_MOST_PARENTS]),
             "pinned": self.pinned,
             "tier": self.tier.value,
@@ -145,9 +175,20 @@ def read_record(raw: bytes) -> Record:
     return msgspec.json.decode(raw, type=Record)
 
 
+def live_record(raw: bytes) -> Record | None:
+    """The record that was stored, unless another stands in its place."""
+    record = read_record(raw)
+    return record if record.ended_at is None else None
+
+
 def shown_record(record: Record, tenant: str) -> dict[str, Any]:
     """The record as callers see it."""
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(record))
+    for name in _SELDOM:
+        if not plain[name]:
+            del plain[name]
+    if record.ended_at is not None:
+        plain["ended_at"] = shapes.written(record.ended_at)
     return plain | {
         "also_known_as": other_spelling(tenant, record.id),
         "behavioral": record.behavioral,

@@ -46,6 +46,7 @@ class Draft:
         expires_at: Instant | None = None,
         fields: str | None = None,
         new: bool = False,
+        archived: bool = False,
     ) -> None:
         """Leave a value at an address; `fields` are those that can be searched for, `new` refuses to replace one."""
         self._written[address] = Put(
@@ -57,6 +58,7 @@ class Draft:
             expected_revision=0 if new else None,
             index=fields is not None,
             index_fields=fields,
+            archived=archived,
         )
 
     def delete(self, address: Address) -> None:

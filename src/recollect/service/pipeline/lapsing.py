@@ -15,7 +15,7 @@ from recollect.domain.governance.reasons import Reason
 from recollect.domain.promotion.consent_checks import still_covered
 from recollect.domain.promotion.consents import Ledger, consent_of
 from recollect.domain.promotion.signals import on_revocation
-from recollect.domain.queries import Find, Order
+from recollect.domain.queries import Archived, Find, Order
 from recollect.domain.reasons import Plane
 from recollect.domain.remembering.records import Record, read_record
 from recollect.domain.rows import Row
@@ -106,7 +106,8 @@ class Lapsing:
             asked = {"consent": consent_id} if plane is Plane.RECORD else {"consent": consent_id, "status": "waiting"}
             cursor: str | None = None
             while True:
-                query = Find(plane, ROOT, parse_filter(asked), Order.KEY, _AT_ONCE, cursor=cursor)
+                wanted = parse_filter(asked)
+                query = Find(plane, ROOT, wanted, Order.KEY, _AT_ONCE, cursor=cursor, archived=Archived.INCLUDE)
                 page = await self.store.find(caller.tenant, query)
                 by_place: dict[Places, list[Row]] = {}
                 for row in page.rows:
@@ -131,7 +132,7 @@ class Lapsing:
                     continue
                 if isinstance(held, Record):
                     await under_way.end(held, lapse.reason)
-                    gone.append(held.id)
+                    gone += [held.id] if held.ended_at is None else []
                 elif held.status == "waiting":
                     withdrawn = msgspec.structs.replace(held, status="withdrawn", decided_at=under_way.now)
                     under_way.keep(withdrawn)

@@ -66,8 +66,9 @@ class Places(msgspec.Struct, frozen=True):
     @property
     def owners(self) -> Owners:
         """Whose the spaces are, as ids name them."""
+        apart = self.session is not None and self.session != self.user
         return Owners(
-            session=owner_name(self.user, self.session) if self.session is not None else owner_name(self.user),
+            session=owner_name(self.user, self.session or "") if apart else owner_name(self.user),
             user=owner_name(self.user),
             project=owner_name(self.project) if self.project is not None else "unknown",
         )
@@ -164,7 +165,8 @@ def places_of(record_id: str, own: Places) -> tuple[Places, Space, str] | None:
         return (own, space, key) if own.has(space) and own.owners.of(space) == owner else None
     if space is Space.SESSION:
         user, parted, session = owner.partition(_PARTED)
-        return (Places(user, session), space, key) if parted and session else None
+        # A session that is called like its user is spelt once: with one conversation a user, ids are the plainest.
+        return (Places(user, session if parted else user), space, key) if session or not parted else None
     return Places(owner if space is Space.USER else "", None, owner if space is Space.PROJECT else None), space, key
 
 

@@ -17,10 +17,10 @@ from recollect.domain.governance.terms import EventType, Kind, Space, Tier
 from recollect.domain.promotion import shapes
 from recollect.domain.promotion.consent_checks import still_covered
 from recollect.domain.promotion.consents import Ledger
-from recollect.domain.queries import Find, Order, checked_limit
+from recollect.domain.queries import Archived, Find, Order, checked_limit
 from recollect.domain.reasons import Plane
 from recollect.domain.remembering.captures import Capture
-from recollect.domain.remembering.records import Record, read_record, shown_record
+from recollect.domain.remembering.records import Record, live_record, read_record, shown_record
 from recollect.domain.rows import Row
 from recollect.domain.statements import Statement
 from recollect.domain.values import stored_value
@@ -94,8 +94,8 @@ class Recording(Capturing):
         """The record in a row, if it may be seen now: consent is looked for at the last moment."""
         if row.value is None:
             return None
-        record = read_record(row.value)
-        rested = record.rested(self._tenant)
+        record = live_record(row.value)
+        rested = None if record is None else record.rested(self._tenant)
         if rested is None:
             return record
         subject = rested.need.subject_ceid
@@ -322,7 +322,7 @@ class Recording(Capturing):
         found: list[Row] = []
         cursor: str | None = None
         while True:
-            query = Find(plane, within, wanted, Order.NEWEST, 500, cursor=cursor)
+            query = Find(plane, within, wanted, Order.NEWEST, 500, cursor=cursor, archived=Archived.INCLUDE)
             page = await self._workings.store.find(self._tenant, query)
             found += [row for row in page.rows if since is None or row.created_at >= since]
             cursor = page.cursor
@@ -333,7 +333,7 @@ class Recording(Capturing):
         async def work(under_way: Promoting) -> int:
             ended = 0
             for record in records:
-                held = await under_way.still_there(record)
+                held = await under_way.kept(record)
                 if held is not None:
                     await under_way.end(held, reason)
                     ended += 1

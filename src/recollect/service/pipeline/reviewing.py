@@ -25,7 +25,7 @@ from recollect.domain.promotion.review import Approval, Authors, approvals_neede
 from recollect.domain.promotion.signals import on_rejection
 from recollect.domain.queries import Find, Order, checked_limit
 from recollect.domain.reasons import Plane
-from recollect.domain.remembering.records import read_record
+from recollect.domain.remembering.records import live_record
 from recollect.domain.statements import Statement
 from recollect.domain.values import stored_value
 from recollect.service.pipeline.lapsing import read_ledger
@@ -157,7 +157,9 @@ class Reviewing(Person):
         row = await self._workings.store.get(self._tenant, place[0].record(place[1], place[2]))
         if row is None or row.value is None:
             return None
-        record = read_record(row.value)
+        record = live_record(row.value)
+        if record is None:
+            return None
         return record.text if await self._covered(record.rested(self._tenant), now) else None
 
     async def _covered(self, rested: Rested | None, now: Instant) -> bool:

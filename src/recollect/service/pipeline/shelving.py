@@ -24,7 +24,7 @@ from recollect.domain.promotion.signals import Signal
 from recollect.domain.queries import Find, Order
 from recollect.domain.reasons import Plane
 from recollect.domain.remembering.deciding import key_for
-from recollect.domain.remembering.records import Record, read_record
+from recollect.domain.remembering.records import Record, live_record, read_record
 from recollect.domain.statements import Statement
 from recollect.domain.values import stored_value
 from recollect.ports.policy import Verdict
@@ -34,6 +34,8 @@ from recollect.service.pipeline.proposals import Waiting
 
 FIELDS = '["text"]'
 """What of a record can be searched for."""
+_KEPT = frozenset({Reason.SUPERSEDED, Reason.PROMOTED})
+"""Why a record is past and not gone."""
 _CONSENTS = 1_000
 """So many consents are read at once."""
 
@@ -87,9 +89,19 @@ class Shelving(Counting):
         self.traces.append(self.teller.deleted(space, owner, phase_id, item, Reason.EXPIRED))
 
     async def end(self, record: Record, reason: Reason, replaced_by: str | None = None) -> None:
-        """Draft the end of a record."""
+        """Draft the end of a record. What another stands in place of is kept for those who ask for history."""
         space, key = record.space, record.id.split(":", 2)[2]
-        self.draft.delete(self.places.record(space, key))
+        address = self.places.record(space, key)
+        if reason in _KEPT:
+            past = msgspec.structs.replace(record, ended_at=self.now, ended_reason=reason, superseded_by=replaced_by)
+            until = None if record.pinned else record.ends_at
+            self.draft.put(
+                address, msgspec.json.encode(past), past.labels(), expires_at=until, fields=FIELDS, archived=True
+            )
+        else:
+            self.draft.delete(address)
+        if record.ended_at is not None:
+            return  # it was told before that it is gone, and now nothing is left of it
         if record.ends_at is not None:
             self.draft.delete(ending(record.id, record.ends_at))
         digests = self._digests(record.entity, record.predicate, record.value, record.dedup_key)
@@ -137,20 +149,26 @@ class Shelving(Counting):
         records = []
         for key in keys:
             raw = await self.draft.bytes_at(self.places.record(space, key))
-            if raw is not None:
-                records.append(read_record(raw))
+            record = None if raw is None else live_record(raw)
+            if record is not None:
+                records.append(record)
         return tuple(sorted(records, key=lambda each: each.tick))
 
     async def _named(self, record_id: str) -> Record | None:
         """The live record of an id."""
         found = places_of(record_id, self.places)
         raw = None if found is None else await self.draft.bytes_at(found[0].record(found[1], found[2]))
+        return None if raw is None else live_record(raw)
+
+    async def kept(self, record: Record) -> Record | None:
+        """The record as it is now, though another may stand in its place; None once nothing is left of it."""
+        raw = await self.draft.bytes_at(self.places.record(record.space, record.id.split(":", 2)[2]))
         return None if raw is None else read_record(raw)
 
     async def still_there(self, record: Record) -> Record | None:
         """The record as it is now; None once it is gone."""
-        raw = await self.draft.bytes_at(self.places.record(record.space, record.id.split(":", 2)[2]))
-        return None if raw is None else read_record(raw)
+        held = await self.kept(record)
+        return held if held is not None and held.ended_at is None else None
 
     async def ledger(self, subject: str) -> Ledger:
         """The consents of a subject; the transaction rests on none being added or revoked meanwhile."""
