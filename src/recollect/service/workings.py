@@ -15,6 +15,7 @@ from recollect.ports.vectors import VectorStore
 from recollect.service.audit import Audit
 from recollect.service.decisions import Decisions
 from recollect.service.extraction import Extractor
+from recollect.service.governing.spaces import OpenSpaces
 from recollect.service.guard import Guard
 from recollect.service.indexing import Indexing
 from recollect.service.pipeline.engine import Remembering
@@ -50,6 +51,7 @@ class Workings:
     searching: Searching
     turns: Turns
     remembering: Remembering
+    spaces: OpenSpaces
 
     @staticmethod
     def over(
@@ -98,6 +100,7 @@ class Workings:
             searching,
             turns,
             remembering,
+            OpenSpaces(store),
         )
 
     async def close(self) -> None:
