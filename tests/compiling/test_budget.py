@@ -10,9 +10,9 @@ import pytest
 from tests.compiling.made import COUNTERS, dispute, memory, random_memories, random_state, random_template
 from tests.sizes import sized
 
-from recollect.domain.compiling import filling, rendering
+from recollect.domain.compiling import filling
 from recollect.domain.compiling.codes import DropReason, Form
-from recollect.domain.compiling.counting import CHARS, MAX_BUDGET, Counter, Named
+from recollect.domain.compiling.counting import CHARS, MAX_BUDGET, PER_MESSAGE, Counter, Named
 from recollect.domain.compiling.filling import compiled
 from recollect.domain.compiling.packs import Pack
 from recollect.domain.compiling.rendering import rendered_messages, rendered_text
@@ -170,4 +170,4 @@ def test_recent_turns_are_kept_from_the_last_one_back_without_gaps() -> None:
 
 def test_messages_take_more_than_their_content() -> None:
     pack = compiled([memory()], budget=1_000, form=Form.MESSAGES)
-    assert pack.report.used == CHARS(rendered_text(pack)) + rendering.PER_MESSAGE
+    assert pack.report.used == CHARS(rendered_text(pack)) + PER_MESSAGE

@@ -64,7 +64,7 @@ async def test_a_template_and_a_counter_of_ones_own() -> None:
 
 
 async def test_the_scope_is_what_recall_is_asked_for() -> None:
-    asked = {
+    asked: dict[str, Any] = {
         "spaces": ["user"], "session": "s", "project": "p", "persona": "x", "phase": "f", "intent": "i",
         "classification": "PUBLIC", "freshness": 3.0, "kinds": ["semantic"], "tiers": ["semantic"],
         "event_types": ["fact"], "ranker": "deterministic", "limit": 7, "min_score": 0.5,
