@@ -40,6 +40,12 @@ def test_memories_go_where_their_kind_says() -> None:
     assert found["recent"] == ["What is the weather?", "Hello", "Hello!"]
 
 
+def test_turns_stand_as_they_were_recalled_and_before_those_of_the_conversation_itself() -> None:
+    said = [memory(number, f"turn {number}", kind="short_term") for number in (9, 2, 5)]
+    pack = compiled(said, (), state_of({"turns": [{"id": "1", "text": "now"}]}), budget=500)
+    assert [each.text for each in pack.blocks[0].entries] == ["turn 9", "turn 2", "turn 5", "now"]
+
+
 def test_entries_tell_what_they_rest_on() -> None:
     pack = SCENES["whole-json"]()
     entry = next(each for block in pack.blocks for each in block.entries if each.id == "user:alice:semantic:1")
