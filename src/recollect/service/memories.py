@@ -70,12 +70,10 @@ from recollect.ports.store import Progress, Verification
 from recollect.service import archiving
 from recollect.service.administration import Administration
 from recollect.service.audit import Audited, checked_justification
-from recollect.service.governing.turns import Governing
 from recollect.service.guard import Ruling
 from recollect.service.hands import Hands
 from recollect.service.looking import look_for, read_look
 from recollect.service.pipeline.consenting import Consenting
-from recollect.service.pipeline.recording import Recording
 from recollect.service.pipeline.reviewing import Reviewing
 from recollect.service.pipeline.watching import Watching
 from recollect.service.reading import (
@@ -91,6 +89,9 @@ from recollect.service.reading import (
     read_wait,
     read_waiting,
 )
+from recollect.service.telling.comparing import Comparing
+from recollect.service.telling.traces import Tracing
+from recollect.service.telling.why import Explaining
 from recollect.service.views import DeleteOp, Events, Found, MemoryEvent, PutOp, Written
 from recollect.service.workings import Workings
 
@@ -108,7 +109,7 @@ class Justification:
     by: Caller
 
 
-class Memories(Hands, Governing, Recording, Reviewing, Consenting, Watching, Administration):
+class Memories(Hands, Comparing, Explaining, Tracing, Reviewing, Consenting, Watching, Administration):
     """The memories of one tenant, in the name of one caller. Get one from `recollect.open`."""
 
     def __init__(self, workings: Workings, caller: Caller, justification: Justification | None = None) -> None:
