@@ -38,7 +38,13 @@ async def played(here: Scene) -> str:
     await member.correct_record(record, value="black tea", text="I prefer black tea.")
     here.clock.advance(60)
     for ranker in ("relevance", "blended", "deterministic"):
-        asked = {"session": "s1", "project": "apollo", "ranker": ranker, "history": True, "explain": True}
+        asked: dict[str, Any] = {
+            "session": "s1",
+            "project": "apollo",
+            "ranker": ranker,
+            "history": True,
+            "explain": True,
+        }
         told.append(await member.recall("which tea", **asked))
         told.append(await member.recall("when to ship", as_of=then, **asked))
     told.append(await member.recall(limit=3))
