@@ -89,6 +89,7 @@ from recollect.service.reading import (
     read_wait,
     read_waiting,
 )
+from recollect.service.recalling.contexts import Contexts
 from recollect.service.telling.comparing import Comparing
 from recollect.service.telling.traces import Tracing
 from recollect.service.telling.why import Explaining
@@ -109,7 +110,7 @@ class Justification:
     by: Caller
 
 
-class Memories(Hands, Comparing, Explaining, Tracing, Reviewing, Consenting, Watching, Administration):
+class Memories(Hands, Contexts, Comparing, Explaining, Tracing, Reviewing, Consenting, Watching, Administration):
     """The memories of one tenant, in the name of one caller. Get one from `recollect.open`."""
 
     def __init__(self, workings: Workings, caller: Caller, justification: Justification | None = None) -> None:
