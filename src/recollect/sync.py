@@ -145,10 +145,20 @@ class MemoriesSync:
         )
 
     def get(
-        self, namespace: Sequence[str], key: str, *, as_of: datetime | None = None, archived: str = Archived.EXCLUDE
+        self,
+        namespace: Sequence[str],
+        key: str,
+        *,
+        as_of: datetime | None = None,
+        archived: str = Archived.EXCLUDE,
+        include_usage: bool = False,
     ) -> Item | None:
-        """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept."""
-        return drive(self._memories.get(namespace, key, as_of=as_of, archived=archived))
+        """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept.
+
+        It counts as a load of the item, unless it is a look at the past or is justified. With `include_usage`, the
+        item says how often it was loaded before.
+        """
+        return drive(self._memories.get(namespace, key, as_of=as_of, archived=archived, include_usage=include_usage))
 
     def get_by_id(self, item_id: UUID) -> Item | None:
         """The version of an item with this id, live or not; None when there is none that the caller may read."""
@@ -170,6 +180,7 @@ class MemoriesSync:
         cursor: str | None = None,
         as_of: datetime | None = None,
         archived: str = Archived.EXCLUDE,
+        include_usage: bool = False,
     ) -> Found:
         """Items at or below a namespace whose policy attributes match a filter; with a `query`, those that answer it.
 
@@ -177,7 +188,8 @@ class MemoriesSync:
         throughout exactly once. With one, the best come first: by words and by meaning, or by one of them (`mode`).
         Several queries are put together by their ranks. `explain` says what each arm found. With `wait`, so many
         seconds are given to what was written before to be indexed; in process, where nobody else indexes, all of it is
-        indexed first unless `wait` says otherwise.
+        indexed first unless `wait` says otherwise. A search is no load; with `include_usage`, items say how often they
+        were loaded.
         """
         return drive(
             self._memories.search(
@@ -194,6 +206,7 @@ class MemoriesSync:
                 cursor=cursor,
                 as_of=as_of,
                 archived=archived,
+                include_usage=include_usage,
             )
         )
 
@@ -458,6 +471,31 @@ class MemoriesSync:
         Administrators see those of the whole tenant.
         """
         return drive(self._memories.list_traces(limit=limit, cursor=cursor))
+
+    def memory_metrics(self, *, since: datetime | None = None, until: datetime | None = None) -> dict[str, Any]:
+        """How well memory serves: hits, cost, violations, contradictions, corrections, and the review queue.
+
+        Of the caller's own memory, or, for administrators, of the tenant; of the last 30 days unless others are asked
+        for. `looked_at` says how many rows the figures are made from, and `complete` whether those are all.
+        """
+        return drive(self._memories.memory_metrics(since=since, until=until))
+
+    def recall_precision(self, labels: Sequence[Mapping[str, Any]], *, limit: int = 10) -> dict[str, Any]:
+        """How good recall is on questions whose answers are known: each a `query` and the ids that are `relevant`.
+
+        Each question is asked as the caller would ask it, of the caller's own memory.
+        """
+        return drive(self._memories.recall_precision(labels, limit=limit))
+
+    def get_usage(self, namespace: Sequence[str], key: str) -> dict[str, Any]:
+        """How often a memory was fetched, and when last; for administrators and auditors."""
+        return drive(self._memories.get_usage(namespace, key))
+
+    def top_usage(
+        self, *, sort: str = "fetch_count", namespace_prefix: Sequence[str] = (), limit: int = 100
+    ) -> dict[str, Any]:
+        """What was fetched most, or with `sort="last_fetched_at"` last; for administrators and auditors."""
+        return drive(self._memories.top_usage(sort=sort, namespace_prefix=namespace_prefix, limit=limit))
 
     def erase(self, subject: str) -> ErasureReceipt:
         """Make everything of a subject (`user:<id>`) unreadable for good, in every version, copy and backup."""
