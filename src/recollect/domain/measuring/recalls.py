@@ -7,11 +7,14 @@ from typing import Any
 
 import msgspec
 
+from recollect.domain.errors import InvalidRequest
 from recollect.domain.instants import Instant
 from recollect.domain.measuring.spread import ratio
+from recollect.domain.promotion import shapes
 
 NO_INTENT = "(none)"
 OTHER = "(other)"
+MOST_LABELS = 1_000
 MOST_WORKFLOWS = 50
 """So many workflows are told apart, those with the most recalls; the rest are told together."""
 
@@ -112,6 +115,25 @@ def adoption(corrections: Iterable[Correction], recalls: Sequence[Recall], signa
         "adoption_rate": ratio(adopted, made),
         "signals": signals,
     }
+
+
+def read_labels(labels: object) -> list[tuple[str, frozenset[str]]]:
+    """Questions with their answers, refused where they are not."""
+    if isinstance(labels, str | bytes) or not isinstance(labels, Sequence) or not 0 < len(labels) <= MOST_LABELS:
+        raise InvalidRequest(f"labels are a list of 1 to {MOST_LABELS:,} questions", field="labels")
+    found = []
+    for number, each in enumerate(labels):
+        if not isinstance(each, Mapping) or set(each) != {"query", "relevant"}:
+            raise InvalidRequest("a label has a query and what is relevant", field=f"labels[{number}]")
+        relevant = shapes.texts(each["relevant"], f"labels[{number}].relevant")
+        found.append((shapes.text(each["query"], f"labels[{number}].query"), frozenset(relevant)))
+    return found
+
+
+def named_in(memories: Iterable[Mapping[str, Any]], relevant: frozenset[str]) -> list[str]:
+    """The ids of memories, each in the spelling that a label uses of the two that it has."""
+    given = ({str(each["id"]), str(each.get("also_known_as", each["id"]))} for each in memories)
+    return [min(names & relevant, default=min(names)) for names in given]
 
 
 def precision(answers: Iterable[tuple[Sequence[str], frozenset[str]]], limit: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import msgspec
 from recollect.domain.address import DEPTH_CEILING, ROOT, Address, Namespace, checked_key, scope
 from recollect.domain.address import namespace as namespace_of
 from recollect.domain.callers import Action
-from recollect.domain.errors import InvalidQuery, InvalidRequest, NotFound
+from recollect.domain.errors import InvalidQuery, NotFound
 from recollect.domain.filters import Filter
 from recollect.domain.governance.terms import EventType
 from recollect.domain.instants import Instant
@@ -21,7 +21,9 @@ from recollect.domain.measuring.recalls import (
     Recall,
     adoption,
     hit_rate,
+    named_in,
     precision,
+    read_labels,
     recall_in,
     token_cost,
 )
@@ -47,7 +49,6 @@ DAYS = 30
 """So many days are looked at unless others are asked for."""
 MOST_ROWS = 50_000
 """So many rows of a sort are looked at, the newest ones; the answer says whether that was all."""
-MOST_LABELS = 1_000
 MOST_IDS = 1_000
 """The ids of so many records are told that hold what they should not."""
 SORTS = ("fetch_count", "last_fetched_at")
@@ -184,10 +185,7 @@ class Measuring(Person):
         answers = []
         for query, relevant in asked:
             told = await self.recall(query, limit=most)
-            given = [{str(each["id"]), str(each["also_known_as"])} for each in told["memories"]]
-            # A memory has two names, and a label may be written in either.
-            named = [min(names & relevant, default=min(names)) for names in given]
-            answers.append((named, relevant))
+            answers.append((named_in(told["memories"], relevant), relevant))
         return precision(answers, most)
 
     # -- usage
@@ -225,19 +223,6 @@ class _Found:
     contradictions: list[Opened] = field(default_factory=list)
     proposals: list[Asked] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
-
-
-def read_labels(labels: object) -> list[tuple[str, frozenset[str]]]:
-    """Questions with their answers, refused where they are not."""
-    if isinstance(labels, str | bytes) or not isinstance(labels, Sequence) or not 0 < len(labels) <= MOST_LABELS:
-        raise InvalidRequest(f"labels are a list of 1 to {MOST_LABELS:,} questions", field="labels")
-    found = []
-    for number, each in enumerate(labels):
-        if not isinstance(each, Mapping) or set(each) != {"query", "relevant"}:
-            raise InvalidRequest("a label has a query and what is relevant", field=f"labels[{number}]")
-        relevant = shapes.texts(each["relevant"], f"labels[{number}].relevant")
-        found.append((shapes.text(each["query"], f"labels[{number}].query"), frozenset(relevant)))
-    return found
 
 
 def _opened(told: Mapping[str, Any]) -> Opened:
