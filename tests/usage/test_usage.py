@@ -162,7 +162,7 @@ def test_two_processes_on_one_directory_add_up(tmp_path: Path) -> None:
     with recollect.open_sync(tmp_path, settings=SETTINGS) as memories:
         memories.put(NOTES, "tea", {"text": "green"})
         words = [sys.executable, "-c", PROCESS, str(tmp_path)]
-        others = [subprocess.Popen([*words, str(each)]) for each in (130, 70)]  # noqa: S603 - our own interpreter
+        others = [subprocess.Popen([*words, str(each)]) for each in (130, 70)]
         assert [each.wait(60) for each in others] == [0, 0]
         memories.get(NOTES, "tea")
         assert memories.get_usage(NOTES, "tea")["usage"]["fetch_count"] == 201
