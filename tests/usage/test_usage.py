@@ -280,11 +280,11 @@ async def test_the_list_is_ordered_narrowed_and_bounded(here: Scene, monkeypatch
 
 
 async def test_usage_is_for_administrators_and_auditors(here: Scene) -> None:
-    for ask in (lambda who: who.get_usage(NOTES, "tea"), lambda who: who.top_usage()):
+    for who in (here.alice, here.maria):
         with pytest.raises(Forbidden):
-            await ask(here.alice)
+            await who.get_usage(NOTES, "tea")
         with pytest.raises(Forbidden):
-            await ask(here.maria)
+            await who.top_usage()
     await here.as_user("eve", "auditor").top_usage()
     with pytest.raises(InvalidQuery):
         await here.admin.top_usage(sort="name")
