@@ -53,6 +53,7 @@ from recollect.ports import credentials, embedder, extractor, keys, policy, stor
 from recollect.service import audit, identity, looking, policies, reading, transfer, tuning, views
 from recollect.service.administration import Administration
 from recollect.service.hands import Hands
+from recollect.service.measuring.measures import Measuring
 from recollect.service.pipeline.capturing import Capturing
 from recollect.service.pipeline.consenting import Consenting
 from recollect.service.pipeline.recording import Recording
@@ -460,7 +461,17 @@ def public_methods() -> list[object]:
     """The methods of `Memories` that callers use, in the order of their definition."""
     return [
         method
-        for cls in (recollect.Memories, Hands, Capturing, Recording, Reviewing, Consenting, Watching, Administration)
+        for cls in (
+            recollect.Memories,
+            Hands,
+            Capturing,
+            Recording,
+            Reviewing,
+            Consenting,
+            Watching,
+            Measuring,
+            Administration,
+        )
         for name, method in vars(cls).items()
         if inspect.isfunction(method) and not name.startswith("_")
     ]

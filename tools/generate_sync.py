@@ -19,6 +19,13 @@ SOURCES = (
     ("pipeline/consenting", "Consenting"),
     ("pipeline/watching", "Watching"),
     ("recalling/recall", "Recalling"),
+    ("recalling/contexts", "Contexts"),
+    ("governing/profiles", "Profiles"),
+    ("governing/turns", "Governing"),
+    ("telling/traces", "Tracing"),
+    ("telling/why", "Explaining"),
+    ("telling/comparing", "Comparing"),
+    ("measuring/measures", "Measuring"),
     ("administration", "Administration"),
 )
 TARGET = ROOT / "src/recollect/sync.py"
@@ -47,7 +54,9 @@ from recollect.domain.rows import Item
 from recollect.ports.policy import Explanation, Report
 from recollect.ports.store import Progress, Verification
 from recollect.service.audit import AuditPage
+from recollect.service.governing.profiles import DEFAULT
 from recollect.service.memories import Memories
+from recollect.service.recalling.contexts import BUDGET, LIMIT
 from recollect.service.pipeline.capturing import NOW
 from recollect.service.pipeline.reviewing import CLAIM_SECONDS
 from recollect.service.policies import PolicyInForce, Simulation

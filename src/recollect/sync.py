@@ -22,10 +22,12 @@ from recollect.domain.rows import Item
 from recollect.ports.policy import Explanation, Report
 from recollect.ports.store import Progress, Verification
 from recollect.service.audit import AuditPage
+from recollect.service.governing.profiles import DEFAULT
 from recollect.service.memories import Memories
 from recollect.service.pipeline.capturing import NOW
 from recollect.service.pipeline.reviewing import CLAIM_SECONDS
 from recollect.service.policies import PolicyInForce, Simulation
+from recollect.service.recalling.contexts import BUDGET, LIMIT
 from recollect.service.tokens import NewToken, Token
 from recollect.service.transfer import ExportPage, Imported
 from recollect.service.tuning import Tuned
@@ -145,10 +147,20 @@ class MemoriesSync:
         )
 
     def get(
-        self, namespace: Sequence[str], key: str, *, as_of: datetime | None = None, archived: str = Archived.EXCLUDE
+        self,
+        namespace: Sequence[str],
+        key: str,
+        *,
+        as_of: datetime | None = None,
+        archived: str = Archived.EXCLUDE,
+        include_usage: bool = False,
     ) -> Item | None:
-        """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept."""
-        return drive(self._memories.get(namespace, key, as_of=as_of, archived=archived))
+        """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept.
+
+        It counts as a load of the item, unless it is a look at the past or is justified. With `include_usage`, the
+        item says how often it was loaded before.
+        """
+        return drive(self._memories.get(namespace, key, as_of=as_of, archived=archived, include_usage=include_usage))
 
     def get_by_id(self, item_id: UUID) -> Item | None:
         """The version of an item with this id, live or not; None when there is none that the caller may read."""
@@ -170,6 +182,7 @@ class MemoriesSync:
         cursor: str | None = None,
         as_of: datetime | None = None,
         archived: str = Archived.EXCLUDE,
+        include_usage: bool = False,
     ) -> Found:
         """Items at or below a namespace whose policy attributes match a filter; with a `query`, those that answer it.
 
@@ -177,7 +190,8 @@ class MemoriesSync:
         throughout exactly once. With one, the best come first: by words and by meaning, or by one of them (`mode`).
         Several queries are put together by their ranks. `explain` says what each arm found. With `wait`, so many
         seconds are given to what was written before to be indexed; in process, where nobody else indexes, all of it is
-        indexed first unless `wait` says otherwise.
+        indexed first unless `wait` says otherwise. A search is no load; with `include_usage`, items say how often they
+        were loaded.
         """
         return drive(
             self._memories.search(
@@ -194,6 +208,7 @@ class MemoriesSync:
                 cursor=cursor,
                 as_of=as_of,
                 archived=archived,
+                include_usage=include_usage,
             )
         )
 
@@ -240,14 +255,6 @@ class MemoriesSync:
                 namespace_prefix, after=after, kinds=kinds, since=since, until=until, limit=limit, wait=wait
             )
         )
-
-    def head(self) -> str:
-        """Where the log ends, as text to keep elsewhere: given to `verify` later, it proves nothing was cut off."""
-        return drive(self._memories.head())
-
-    def verify(self, *, head: str | None = None, progress: Progress | None = None) -> Verification:
-        """Check that nothing was altered, removed, swapped or cut off, in the log or in what it tells of."""
-        return drive(self._memories.verify(head=head, progress=progress))
 
     def close(self) -> None:
         """Finish what was acknowledged and close everything."""
@@ -452,13 +459,6 @@ class MemoriesSync:
         """What there is to learn from: corrections, rejections, edits, contradictions, consents taken back."""
         return drive(self._memories.list_signals(limit=limit, cursor=cursor))
 
-    def list_traces(self, *, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
-        """What was decided about the caller's memories, newest first, each with its events in order.
-
-        Administrators see those of the whole tenant.
-        """
-        return drive(self._memories.list_traces(limit=limit, cursor=cursor))
-
     def recall(
         self,
         query: str | None = None,
@@ -474,7 +474,7 @@ class MemoriesSync:
         kinds: Sequence[str] | None = None,
         tiers: Sequence[str] | None = None,
         event_types: Sequence[str] | None = None,
-        ranker: str = "blended",
+        ranker: str = "relevance",
         limit: int = 10,
         min_score: float | None = None,
         as_of: datetime | None = None,
@@ -516,6 +516,226 @@ class MemoriesSync:
             )
         )
 
+    def context(
+        self,
+        query: str | None = None,
+        *,
+        spaces: Sequence[str] | None = None,
+        session: str | None = None,
+        project: str | None = None,
+        persona: str | None = None,
+        phase: str | None = None,
+        intent: str | None = None,
+        classification: str | None = None,
+        freshness: float | timedelta | None = None,
+        kinds: Sequence[str] | None = None,
+        tiers: Sequence[str] | None = None,
+        event_types: Sequence[str] | None = None,
+        ranker: str = "relevance",
+        limit: int = LIMIT,
+        min_score: float | None = None,
+        as_of: datetime | None = None,
+        history: bool = False,
+        wait: float | None = None,
+        budget: int = BUDGET,
+        counter: str = "chars",
+        template: Mapping[str, Any] | None = None,
+        state: Mapping[str, Any] | None = None,
+        form: str = "json",
+    ) -> dict[str, Any]:
+        """Recall, and compile what was recalled, with the state of a conversation, into a pack within a budget.
+
+        The pack is data and never an instruction. `text` is the pack as JSON or markdown, `messages` as chat messages;
+        whichever was asked for takes at most the budget. The report names all that was left out, and why.
+        """
+        return drive(
+            self._memories.context(
+                query,
+                spaces=spaces,
+                session=session,
+                project=project,
+                persona=persona,
+                phase=phase,
+                intent=intent,
+                classification=classification,
+                freshness=freshness,
+                kinds=kinds,
+                tiers=tiers,
+                event_types=event_types,
+                ranker=ranker,
+                limit=limit,
+                min_score=min_score,
+                as_of=as_of,
+                history=history,
+                wait=wait,
+                budget=budget,
+                counter=counter,
+                template=template,
+                state=state,
+                form=form,
+            )
+        )
+
+    def put_profile(
+        self, name: str, settings: Mapping[str, Any], *, expected_version: int | None = None
+    ) -> dict[str, Any]:
+        """Set what the memory of an AI does, as a new version of its profile. Administrators do.
+
+        Turns that were taken under an earlier version stay as they are, and replay under that one.
+        """
+        return drive(self._memories.put_profile(name, settings, expected_version=expected_version))
+
+    def get_profile(self, name: str, *, version: int | None = None) -> dict[str, Any]:
+        """A profile as it is now, or in an earlier version."""
+        return drive(self._memories.get_profile(name, version=version))
+
+    def list_profiles(self) -> dict[str, Any]:
+        """The profiles of the tenant, by name; the one that ships is always among them."""
+        return drive(self._memories.list_profiles())
+
+    def take_turn(
+        self,
+        session: str,
+        *,
+        user: str,
+        ai: str = "",
+        profile: str = DEFAULT,
+        tool_events: Sequence[Any] = (),
+        project: str | None = None,
+        state: Mapping[str, Any] | None = None,
+        identity: Mapping[str, Any] | None = None,
+        recall: bool = True,
+        idempotency_key: str | None = None,
+    ) -> dict[str, Any]:
+        """Recall for what the user said, and record it with what the AI answered, under the contract of a profile.
+
+        Who needs what is recalled before the AI answers calls `recall_turn` first, and this with `recall=False`. A
+        `state` may ask for a phase (`_memory_phase_token`, `_name`, `_reason`) and for a comparison
+        (`_memory_phase_diff_from`, `_to`, `_space`), and names the user (`user.id`) where the caller acts for one.
+        """
+        return drive(
+            self._memories.take_turn(
+                session,
+                user=user,
+                ai=ai,
+                profile=profile,
+                tool_events=tool_events,
+                project=project,
+                state=state,
+                identity=identity,
+                recall=recall,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    def recall_turn(
+        self,
+        session: str,
+        query: str,
+        *,
+        profile: str = DEFAULT,
+        project: str | None = None,
+        state: Mapping[str, Any] | None = None,
+        identity: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """What is recalled for a query under the contract of a profile, before an AI answers."""
+        return drive(
+            self._memories.recall_turn(session, query, profile=profile, project=project, state=state, identity=identity)
+        )
+
+    def list_traces(
+        self,
+        *,
+        type: str | None = None,
+        session: str | None = None,
+        record: str | None = None,
+        cause: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        plain: bool = False,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> dict[str, Any]:
+        """What was decided about the caller's memories, newest first, each with its events in order.
+
+        Only traces with an event of a type, of a session, about a record, of a cause (a capture's id, `turn`, `recall`
+        …), or of a time are given, if that is said; `plain` gives each event as lines of `key: value`. Administrators
+        see those of the whole tenant.
+        """
+        return drive(
+            self._memories.list_traces(
+                type=type,
+                session=session,
+                record=record,
+                cause=cause,
+                since=since,
+                until=until,
+                plain=plain,
+                limit=limit,
+                cursor=cursor,
+            )
+        )
+
+    def get_trace(self, trace_id: str, *, plain: bool = False) -> dict[str, Any]:
+        """One trace of the caller's."""
+        return drive(self._memories.get_trace(trace_id, plain=plain))
+
+    def why(self, record_id: str) -> dict[str, Any]:
+        """How a record came to be and what became of it, from capture to recall, each decision with its rule."""
+        return drive(self._memories.why(record_id))
+
+    def why_not(self, text: str) -> dict[str, Any]:
+        """Why something is not remembered: what was decided about it, as far as that is known, and what would be now.
+
+        What privacy refused is kept nowhere, so of that only the last part can tell.
+        """
+        return drive(self._memories.why_not(text))
+
+    def replay(self, session: str) -> dict[str, Any]:
+        """Run a recorded session again, on a scratch store, and compare every hash; nothing is written.
+
+        `equal` says whether all of them are what they were; `differences` name the event, where in it, and by which
+        rule it came. Whoever acts for others names a session like ids do: `alice/chat`.
+        """
+        return drive(self._memories.replay(session))
+
+    def diff_phases(
+        self,
+        from_phase: str,
+        to_phase: str,
+        *,
+        space: str = Space.SESSION,
+        session: str | None = None,
+        project: str | None = None,
+    ) -> dict[str, Any]:
+        """What changed in a space from one phase to another; nothing when one of them is not known."""
+        return drive(self._memories.diff_phases(from_phase, to_phase, space=space, session=session, project=project))
+
+    def memory_metrics(self, *, since: datetime | None = None, until: datetime | None = None) -> dict[str, Any]:
+        """How well memory serves: hits, cost, violations, contradictions, corrections, and the review queue.
+
+        Of the caller's own memory, or, for administrators, of the tenant; of the last 30 days unless others are asked
+        for. `looked_at` says how many rows the figures are made from, and `complete` whether those are all.
+        """
+        return drive(self._memories.memory_metrics(since=since, until=until))
+
+    def recall_precision(self, labels: Sequence[Mapping[str, Any]], *, limit: int = 10) -> dict[str, Any]:
+        """How good recall is on questions whose answers are known: each a `query` and the ids that are `relevant`.
+
+        Each question is asked as the caller would ask it, of the caller's own memory.
+        """
+        return drive(self._memories.recall_precision(labels, limit=limit))
+
+    def get_usage(self, namespace: Sequence[str], key: str) -> dict[str, Any]:
+        """How often a memory was fetched, and when last; for administrators and auditors."""
+        return drive(self._memories.get_usage(namespace, key))
+
+    def top_usage(
+        self, *, sort: str = "fetch_count", namespace_prefix: Sequence[str] = (), limit: int = 100
+    ) -> dict[str, Any]:
+        """What was fetched most, or with `sort="last_fetched_at"` last; for administrators and auditors."""
+        return drive(self._memories.top_usage(sort=sort, namespace_prefix=namespace_prefix, limit=limit))
+
     def erase(self, subject: str) -> ErasureReceipt:
         """Make everything of a subject (`user:<id>`) unreadable for good, in every version, copy and backup."""
         return drive(self._memories.erase(subject))
@@ -535,6 +755,14 @@ class MemoriesSync:
     def backup(self, target: str | Path, *, progress: Progress | None = None) -> None:
         """Write a consistent copy of the data to a new file. Keys are not in it: keep those apart."""
         return drive(self._memories.backup(target, progress=progress))
+
+    def head(self) -> str:
+        """Where the log ends, as text to keep elsewhere: given to `verify` later, it proves nothing was cut off."""
+        return drive(self._memories.head())
+
+    def verify(self, *, head: str | None = None, progress: Progress | None = None) -> Verification:
+        """Check that nothing was altered, removed, swapped or cut off, in the log or in what it tells of."""
+        return drive(self._memories.verify(head=head, progress=progress))
 
     def create_token(
         self,

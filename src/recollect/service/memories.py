@@ -6,9 +6,7 @@ This is the store's own door for code in the same process; every other door call
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from time import monotonic
 from types import TracebackType
 from typing import Any, TypeVar
 from uuid import UUID
@@ -47,7 +45,6 @@ from recollect.domain.indexable import wants_index
 from recollect.domain.instants import Instant, later
 from recollect.domain.queries import (
     Archived,
-    EventPage,
     EventQuery,
     Find,
     NamespaceQuery,
@@ -66,13 +63,13 @@ from recollect.domain.ranking import Mode
 from recollect.domain.reasons import Plane
 from recollect.domain.rows import Item
 from recollect.domain.values import encode_value
-from recollect.ports.store import Progress, Verification
 from recollect.service import archiving
 from recollect.service.administration import Administration
-from recollect.service.audit import Audited, checked_justification
+from recollect.service.audit import Audited, Justification, checked_justification
 from recollect.service.guard import Ruling
 from recollect.service.hands import Hands
 from recollect.service.looking import look_for, read_look
+from recollect.service.measuring.measures import Measuring
 from recollect.service.pipeline.consenting import Consenting
 from recollect.service.pipeline.reviewing import Reviewing
 from recollect.service.pipeline.watching import Watching
@@ -80,7 +77,6 @@ from recollect.service.reading import (
     MAX_WAIT_SECONDS,
     read_archived,
     read_fields,
-    read_head,
     read_kinds,
     read_moment,
     read_optional_moment,
@@ -94,6 +90,7 @@ from recollect.service.telling.comparing import Comparing
 from recollect.service.telling.traces import Tracing
 from recollect.service.telling.why import Explaining
 from recollect.service.views import DeleteOp, Events, Found, MemoryEvent, PutOp, Written
+from recollect.service.waiting import events_within
 from recollect.service.workings import Workings
 
 Result = TypeVar("Result")
@@ -102,15 +99,9 @@ _MOST_CHANGES = 8
 """How often a write is decided anew because the policy changed under it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Justification:
-    """Why an administrator reads what may not be theirs, and who it is."""
-
-    why: str
-    by: Caller
-
-
-class Memories(Hands, Contexts, Comparing, Explaining, Tracing, Reviewing, Consenting, Watching, Administration):
+class Memories(
+    Hands, Contexts, Comparing, Explaining, Tracing, Reviewing, Consenting, Watching, Measuring, Administration
+):
     """The memories of one tenant, in the name of one caller. Get one from `recollect.open`."""
 
     def __init__(self, workings: Workings, caller: Caller, justification: Justification | None = None) -> None:
@@ -277,9 +268,19 @@ class Memories(Hands, Contexts, Comparing, Explaining, Tracing, Reviewing, Conse
     # -- reading
 
     async def get(
-        self, namespace: Sequence[str], key: str, *, as_of: datetime | None = None, archived: str = Archived.EXCLUDE
+        self,
+        namespace: Sequence[str],
+        key: str,
+        *,
+        as_of: datetime | None = None,
+        archived: str = Archived.EXCLUDE,
+        include_usage: bool = False,
     ) -> Item | None:
-        """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept."""
+        """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept.
+
+        It counts as a load of the item, unless it is a look at the past or is justified. With `include_usage`, the
+        item says how often it was loaded before.
+        """
         address = self._address(namespace, key)
         place = address.namespace.segments
         await self._justify("get", place, key)
@@ -288,7 +289,14 @@ class Memories(Hands, Contexts, Comparing, Explaining, Tracing, Reviewing, Conse
         wanted = Archived.EXCLUDE if archived is Archived.EXCLUDE else read_archived(archived)
         if as_of is not None:
             row = await self._store.get(self._tenant, address, as_of=read_moment(as_of))
-        return None if row is None or not shows(wanted, archived=row.archived) else Item(row)
+        if row is None or not shows(wanted, archived=row.archived):
+            return None
+        item = Item(row)
+        if include_usage:
+            await self._workings.usage.show((item,))
+        if as_of is None and self._justification is None:
+            self._workings.usage.load(row, self._workings.clock())
+        return item
 
     async def get_by_id(self, item_id: UUID) -> Item | None:
         """The version of an item with this id, live or not; None when there is none that the caller may read."""
@@ -321,6 +329,7 @@ class Memories(Hands, Contexts, Comparing, Explaining, Tracing, Reviewing, Conse
         cursor: str | None = None,
         as_of: datetime | None = None,
         archived: str = Archived.EXCLUDE,
+        include_usage: bool = False,
     ) -> Found:
         """Items at or below a namespace whose policy attributes match a filter; with a `query`, those that answer it.
 
@@ -328,7 +337,8 @@ class Memories(Hands, Contexts, Comparing, Explaining, Tracing, Reviewing, Conse
         throughout exactly once. With one, the best come first: by words and by meaning, or by one of them (`mode`).
         Several queries are put together by their ranks. `explain` says what each arm found. With `wait`, so many
         seconds are given to what was written before to be indexed; in process, where nobody else indexes, all of it is
-        indexed first unless `wait` says otherwise.
+        indexed first unless `wait` says otherwise. A search is no load; with `include_usage`, items say how often they
+        were loaded.
         """
         within = scope(namespace_prefix, self._rules.max_depth)
         view = await (await self._reading("search", within.segments)).view(within.segments, filter)
@@ -339,7 +349,10 @@ class Memories(Hands, Contexts, Comparing, Explaining, Tracing, Reviewing, Conse
             seconds = None if wait is None else read_wait(wait)
             if view is None:
                 return Found([], None)
-            return await look_for(self._workings, self._tenant, self._scope(view.prefix, within), view, look, seconds)
+            place = self._scope(view.prefix, within)
+            found = await look_for(self._workings, self._tenant, place, view, look, seconds)
+            await self._workings.usage.show(found if include_usage else ())
+            return found
         if mode != Mode.HYBRID or min_score is not None or explain is not False or wait is not None:
             raise InvalidQuery("mode, min_score, explain and wait go with a query: say what to look for")
         wish = Find(
@@ -358,7 +371,9 @@ class Memories(Hands, Contexts, Comparing, Explaining, Tracing, Reviewing, Conse
                 parse_find_cursor(cursor, wish.order)
             return Found([], None)
         page = await self._store.find(self._tenant, wish)
-        return Found([Item(row) for row in page.rows], page.cursor)
+        found = Found([Item(row) for row in page.rows], page.cursor)
+        await self._workings.usage.show(found if include_usage else ())
+        return found
 
     async def list_namespaces(
         self,
@@ -429,29 +444,8 @@ class Memories(Hands, Contexts, Comparing, Explaining, Tracing, Reviewing, Conse
             checked_limit(limit),
             filter=parse_filter(None) if view is None else view.filter,
         )
-        page = await self._events(query, seconds)
+        page = await events_within(self._store, self._tenant, query, seconds)
         return Events([MemoryEvent(entry) for entry in page.entries], event_cursor(page.after), page.complete)
-
-    async def _events(self, query: EventQuery, seconds: float) -> EventPage:
-        """The page, once there is something on it or the time is up; news of no concern do not end the wait."""
-        deadline = monotonic() + seconds
-        page = await self._store.events(self._tenant, query)
-        while not page.entries and page.complete and (left := deadline - monotonic()) > 0:
-            if not await self._store.wait(self._tenant, page.after, left):
-                break
-            page = await self._store.events(self._tenant, replace(query, after=page.after))
-        return page
-
-    async def head(self) -> str:
-        """Where the log ends, as text to keep elsewhere: given to `verify` later, it proves nothing was cut off."""
-        self._guard.permit(self._caller, Action.VERIFY)
-        return (await self._store.head(self._tenant)).text()
-
-    async def verify(self, *, head: str | None = None, progress: Progress | None = None) -> Verification:
-        """Check that nothing was altered, removed, swapped or cut off, in the log or in what it tells of."""
-        self._guard.permit(self._caller, Action.VERIFY)
-        expected = read_head(head)
-        return await self._store.verify(self._tenant, expected=expected, progress=progress)
 
     # -- opening and closing
 

@@ -15,6 +15,7 @@ from recollect.ports.vectors import VectorStore
 from recollect.service.audit import Audit
 from recollect.service.decisions import Decisions
 from recollect.service.extraction import Extractor
+from recollect.service.figures import Figures
 from recollect.service.governing.spaces import OpenSpaces
 from recollect.service.guard import Guard
 from recollect.service.indexing import Indexing
@@ -28,6 +29,7 @@ from recollect.service.tokens import Tokens
 from recollect.service.transfer import Transfer
 from recollect.service.tuning import Tuning
 from recollect.service.turns import Turns
+from recollect.service.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Workings:
     turns: Turns
     remembering: Remembering
     spaces: OpenSpaces
+    usage: Usage
+    figures: Figures
 
     @staticmethod
     def over(
@@ -101,6 +105,8 @@ class Workings:
             turns,
             remembering,
             OpenSpaces(store),
+            Usage(store),
+            Figures(),
         )
 
     async def close(self) -> None:
@@ -108,6 +114,8 @@ class Workings:
         try:
             with suppress(RecollectError):  # it may be closed already, or broken
                 await self.decisions.keep()
+            with suppress(RecollectError):
+                await self.usage.flush()
             with suppress(RecollectError):
                 await self.store.aside(self._end_search)
             self.remembering.extractor.close()
