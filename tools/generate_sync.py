@@ -56,10 +56,10 @@ from recollect.ports.store import Progress, Verification
 from recollect.service.audit import AuditPage
 from recollect.service.governing.profiles import DEFAULT
 from recollect.service.memories import Memories
-from recollect.service.recalling.contexts import BUDGET, LIMIT
 from recollect.service.pipeline.capturing import NOW
 from recollect.service.pipeline.reviewing import CLAIM_SECONDS
 from recollect.service.policies import PolicyInForce, Simulation
+from recollect.service.recalling.contexts import BUDGET, LIMIT
 from recollect.service.tokens import NewToken, Token
 from recollect.service.transfer import ExportPage, Imported
 from recollect.service.tuning import Tuned
