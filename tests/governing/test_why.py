@@ -11,6 +11,7 @@ from tests.pipeline.scene import Scene, scene
 from tests.sizes import sized
 
 from recollect.domain.address import ROOT
+from recollect.domain.commits import Commit, Delete
 from recollect.domain.errors import NotFound
 from recollect.domain.queries import Archived, Find, Order
 from recollect.domain.reasons import Plane
@@ -80,10 +81,9 @@ async def test_an_explanation_that_lacks_its_captures_is_caught(here: Scene) -> 
     assert await unexplained(here, ids) == []
     place = here.root._workings.store
     row = (await place.find(TENANT, Find(Plane.CAPTURE, ROOT))).rows[0]
-    from recollect.domain.commits import Commit, Delete
-
     await place.commit(Commit(TENANT, (Delete(row.address),)))
-    assert await unexplained(here, ids) and record["captures"]
+    assert await unexplained(here, ids)
+    assert record["captures"]
 
 
 async def test_why_tells_the_way_of_a_memory_line_by_line(here: Scene) -> None:
@@ -146,7 +146,8 @@ async def test_traces_are_found_by_what_they_tell_of(here: Scene) -> None:
     (one,) = (await here.alice.list_traces(cause="turn"))["traces"]
     assert (await here.alice.get_trace(one["id"]))["events"] == one["events"]
     plain = (await here.alice.get_trace(one["id"], plain=True))["plain"]
-    assert len(plain) == len(one["events"]) and plain[0].startswith("ai_profile: default\n")
+    assert len(plain) == len(one["events"])
+    assert plain[0].startswith("ai_profile: default\n")
     with pytest.raises(NotFound):
         await here.as_user("bob").get_trace(one["id"])
 
