@@ -102,10 +102,12 @@ def captures_of(
     project = None if asked.project == UNKNOWN_PROJECT else asked.project
     made = []
     for (speaker, kind, text), capture_id in zip(said, ids, strict=False):
-        if text.strip():
-            given = Given(kind=kind, speaker=speaker, text=text, session=asked.session, project=project)
-            channel, privacy = channel_of(given, caller), profile.contract.privacy
-            made.append(captured(given, caller, asked.user, channel, privacy, capture_id=capture_id, at=at))
+        given = Given(kind=kind, speaker=speaker, text=text, session=asked.session, project=project)
+        channel, privacy = channel_of(given, caller), profile.contract.privacy
+        capture = captured(given, caller, asked.user, channel, privacy, capture_id=capture_id, at=at)
+        # Nothing is a thing to say in a conversation, and no secret.
+        blank = msgspec.structs.replace(capture, text="", withheld=False)
+        made.append(capture if text.strip() else blank)
     return made
 
 
