@@ -54,7 +54,7 @@ class TurnBody(Strict):
     user: str
     ai: str = ""
     profile: str = "default"
-    tool_events: list[Any] = []
+    tool_events: tuple[Any, ...] = ()
     project: str | None = None
     state: dict[str, Any] | None = None
     identity: dict[str, Any] | None = None
