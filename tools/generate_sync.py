@@ -18,6 +18,7 @@ SOURCES = (
     ("pipeline/reviewing", "Reviewing"),
     ("pipeline/consenting", "Consenting"),
     ("pipeline/watching", "Watching"),
+    ("recalling/recall", "Recalling"),
     ("administration", "Administration"),
 )
 TARGET = ROOT / "src/recollect/sync.py"

@@ -459,6 +459,63 @@ class MemoriesSync:
         """
         return drive(self._memories.list_traces(limit=limit, cursor=cursor))
 
+    def recall(
+        self,
+        query: str | None = None,
+        *,
+        spaces: Sequence[str] | None = None,
+        session: str | None = None,
+        project: str | None = None,
+        persona: str | None = None,
+        phase: str | None = None,
+        intent: str | None = None,
+        classification: str | None = None,
+        freshness: float | timedelta | None = None,
+        kinds: Sequence[str] | None = None,
+        tiers: Sequence[str] | None = None,
+        event_types: Sequence[str] | None = None,
+        ranker: str = "blended",
+        limit: int = 10,
+        min_score: float | None = None,
+        as_of: datetime | None = None,
+        history: bool = False,
+        explain: bool = False,
+        include_usage: bool = False,
+        wait: float | None = None,
+    ) -> dict[str, Any]:
+        """What is remembered that helps with a query: records with their evidence, in the order to read them.
+
+        First come the summary and the last 10 turns of the session, then what answers the query, best first, then
+        facts of profiles, oldest first and at most 20. `limit` counts what answers the query, and `min_score` is asked
+        of it; the rest comes by rule. Without a query, the newest are given. With `history`, what others stand in
+        place of comes last of all, at most `limit` of it. With `as_of`, the answer is the one that was given then,
+        without what may not be seen now.
+        """
+        return drive(
+            self._memories.recall(
+                query,
+                spaces=spaces,
+                session=session,
+                project=project,
+                persona=persona,
+                phase=phase,
+                intent=intent,
+                classification=classification,
+                freshness=freshness,
+                kinds=kinds,
+                tiers=tiers,
+                event_types=event_types,
+                ranker=ranker,
+                limit=limit,
+                min_score=min_score,
+                as_of=as_of,
+                history=history,
+                explain=explain,
+                include_usage=include_usage,
+                wait=wait,
+            )
+        )
+
     def erase(self, subject: str) -> ErasureReceipt:
         """Make everything of a subject (`user:<id>`) unreadable for good, in every version, copy and backup."""
         return drive(self._memories.erase(subject))

@@ -87,9 +87,18 @@ class Rarity:
 
 
 def allowed(
-    shelf: Shelf, within: str | None, archived: Archived, now: Instant, asked: Filter, leaves: Sequence[int] = ()
+    shelf: Shelf,
+    within: str | None,
+    archived: Archived,
+    now: Instant,
+    asked: Filter,
+    leaves: Sequence[int] = (),
+    roots: tuple[str, ...] = (),
 ) -> list[Mask]:
-    """Which versions a search may show, segment by segment; `within` is a narrower scope than the shelf's own."""
+    """Which versions a search may show, segment by segment; `within` is a narrower scope than the shelf's own.
+
+    With `roots`, only those that lie exactly there, not below.
+    """
     masks: list[Mask] = []
     for segment in shelf.segments:
         mask = segment.alive & (segment.expires_at > now)
@@ -97,6 +106,8 @@ def allowed(
             mask &= segment.archived == (archived is Archived.ONLY)
         if within is not None:
             mask &= _remembered(segment, ("within", within), lambda s: _inside(s, within))
+        if roots:
+            mask &= _remembered(segment, ("at", roots), lambda s: _lying(s, roots))
         if asked:
             mask &= _remembered(segment, ("filter", asked), lambda s: _matching(s, asked))
         for leaf in leaves:
@@ -118,6 +129,10 @@ def _inside(segment: Segment, within: str) -> Mask:
     below = within + SEPARATOR
     known = {place: place == within or place.startswith(below) for place in set(segment.namespaces)}
     return np.fromiter((known[place] for place in segment.namespaces), np.bool_, len(segment))
+
+
+def _lying(segment: Segment, roots: tuple[str, ...]) -> Mask:
+    return np.fromiter((place in roots for place in segment.namespaces), np.bool_, len(segment))
 
 
 def _matching(segment: Segment, asked: Filter) -> Mask:
@@ -261,6 +276,11 @@ def candidates(shelf: Shelf, scores: Scores, found: Mask, most: int, why: Why | 
 
 def _with(each: Candidate, score: float, why: dict[str, Any]) -> Candidate:
     return Candidate(each.id, score, each.namespace, each.sequence, each.created_at, why)
+
+
+def best_of(found: Sequence[Sequence[Candidate]], most: int) -> list[Candidate]:
+    """The best of several rankings, best first."""
+    return sorted((each for ranking in found for each in ranking), key=_merit)[:most]
 
 
 def _merit(candidate: Candidate) -> tuple[float, int, bytes]:

@@ -117,7 +117,8 @@ class InVectors(Work):
             proposal = await self._proposing.propose(line, scope, wish.mode, asked, most + _MORE)
             shelf = await self._proposing.shelf_of(line, proposal.ids)
             within = wish.within.encoded if wish.within.segments else None
-            masks = allowed(shelf, within, wish.archived, self._now, wish.filter)
+            roots = tuple(root.encoded for root in wish.roots)
+            masks = allowed(shelf, within, wish.archived, self._now, wish.filter, roots=roots)
             arms = arms_of(shelf, asked, masks, proposal.rarity, proposal.floor)
             rankings.append(ranking(shelf, wish, asked, arms, most))
             whole = whole and proposal.whole and len(rankings[-1]) < most

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,6 +24,7 @@ from recollect.domain.ranking import (
     Mode,
     allowed,
     arms_of,
+    best_of,
     candidates,
     closest_path,
     fused,
@@ -55,6 +57,18 @@ class Wish:
     plane: Plane = Plane.ITEM
     keep: Callable[[Row], bool] | None = None
     """What else a row must satisfy to be shown; it is asked of rows that were read again."""
+    roots: tuple[Namespace, ...] = ()
+    """Where it must lie, exactly: several scopes that are searched as one. `within` is around all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """The versions of an earlier moment, to be searched in place of those that are live now."""
+
+    shelf: Shelf
+    rows: Mapping[bytes, Row]
+    details: Mapping[bytes, bytes]
+    now: Instant
 
 
 class Work(ABC):
@@ -90,6 +104,58 @@ class OnShelf(Work):
             masks = allowed(shelf, self._narrower, wish.archived, self._now, wish.filter)
             self.searched = sum(int(mask.sum()) for mask in masks)
             return [ranking(shelf, wish, asked, arms_of(shelf, asked, masks), most) for asked in self._asked]
+
+
+class OnShelves(Work):
+    """A search of several scopes as one: what lies exactly at their roots, scored together."""
+
+    def __init__(
+        self,
+        opened: Sequence[tuple[OpenShelf, tuple[str, ...]]],
+        wish: Wish,
+        asked: Sequence[Asked],
+        now: Instant,
+        aside: Aside,
+    ) -> None:
+        self._opened, self._wish, self._asked, self._now = opened, wish, asked, now
+        self._aside = aside
+        self.searched = 0
+
+    async def rank(self, most: int) -> tuple[list[list[Candidate]], bool]:
+        """The best of all."""
+        small = sum(len(each.shelf) for each, _ in self._opened) <= _SMALL
+        firsts = self._ranked(most) if small else await self._aside(partial(self._ranked, most))
+        return firsts, len(firsts[0]) < most
+
+    def _ranked(self, most: int) -> list[list[Candidate]]:
+        wish = self._wish
+        with ExitStack() as held:
+            for each, _ in sorted(self._opened, key=lambda pair: pair[0].scope):  # all in one order: nobody waits twice
+                held.enter_context(each.lock)
+            masks = [
+                mask
+                for each, roots in self._opened
+                for mask in allowed(each.shelf, None, wish.archived, self._now, wish.filter, roots=roots)
+            ]
+            segments = [segment for each, _ in self._opened for segment in each.shelf.segments]
+            shelf = Shelf(self._opened[0][0].shelf.dimension, 0, segments)
+            self.searched = sum(int(mask.sum()) for mask in masks)
+            return [ranking(shelf, wish, asked, arms_of(shelf, asked, masks), most) for asked in self._asked]
+
+
+class Several(Work):
+    """Searches of scopes too large for shelves, each scored by itself."""
+
+    def __init__(self, works: Sequence[Work]) -> None:
+        self._works = works
+        self.searched = 0
+
+    async def rank(self, most: int) -> tuple[list[list[Candidate]], bool]:
+        """The best of each, together."""
+        found = [await work.rank(most) for work in self._works]
+        self.searched = sum(work.searched for work in self._works)
+        several = zip(*(firsts for firsts, _ in found), strict=True)
+        return [best_of(each, most) for each in several], all(whole for _, whole in found)
 
 
 def ranking(shelf: Shelf, wish: Wish, asked: Asked, arms: Arms, most: int) -> list[Candidate]:

@@ -10,7 +10,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,9 +48,9 @@ from recollect.ports.store import Store
 from recollect.ports.vectors import VectorStore
 from recollect.service.following import Following, line_of
 from recollect.service.indexing import Indexing
-from recollect.service.opened import Shelves
+from recollect.service.opened import OpenShelf, Scope, Shelves
 from recollect.service.proposing import InVectors, Proposing
-from recollect.service.ranked import OnShelf, Wish, Work
+from recollect.service.ranked import Among, OnShelf, OnShelves, Several, Wish, Work
 from recollect.service.series import Series
 
 _REMEMBERED = 1_024
@@ -88,7 +88,7 @@ class Searching:
         self._store = store
         self._indexing = indexing
         self._clock = clock
-        self._language = language
+        self.language = language
         self._exact = exact
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="recollect-search")
         self.shelves = Shelves(store, self._aside, most_bytes)
@@ -109,13 +109,17 @@ class Searching:
                 return answer
         raise StoreBusy("the model of the index changes all the time; try again")
 
-    async def _answered(self, wish: Wish, series: Series) -> Answer:
+    async def search_among(self, wish: Wish, series: Series, among: Among) -> Answer:
+        """What the search would have found among these versions, which were live at an earlier moment."""
+        return await self._answered(wish, series, among)
+
+    async def _answered(self, wish: Wish, series: Series, among: Among | None = None) -> Answer:
         meant, rules = await self._meant(wish, series)
         blinder = await self._indexing.blinder(wish.tenant)
         asked = [self._asked(wish, query, each, blinder) for query, each in zip(wish.queries, meant, strict=True)]
-        work = await self._work(wish, series, asked)
+        work = await self._work(wish, series, asked) if among is None else self._past(wish, series, asked, among)
         words = [None if each is None or each.tokens is None else blinder.turn(each.tokens) for each in meant]
-        hits = await self._shown(wish, work, words, series)
+        hits = await self._shown(wish, work, words, series, among)
         explanation = {
             "mode": wish.mode,
             "model": series.model,
@@ -128,6 +132,8 @@ class Searching:
     async def _work(self, wish: Wish, series: Series, asked: Sequence[Asked]) -> Work:
         """Where to look: on a shelf in memory, or, if the scope is too large for one, in the vector store."""
         now = self._clock()
+        if wish.roots:
+            return await self._at_roots(wish, series, asked)
         if self.following is not None and self._proposing is not None:
             small = await self.shelves.fresh_if_small(wish.tenant, wish.plane, wish.within, series, self._exact)
             if small is not None:
@@ -137,6 +143,32 @@ class Searching:
                 return InVectors(self._proposing, line, wish, asked, now)
         opened, narrower = await self.shelves.fresh(wish.tenant, wish.plane, wish.within, series)
         return OnShelf(opened, narrower, wish, asked, now, self._aside)
+
+    async def _at_roots(self, wish: Wish, series: Series, asked: Sequence[Asked]) -> Work:
+        """Where to look for what lies at several roots: on all their shelves together, if there is room for those."""
+        now = self._clock()
+        if self.following is not None and self._proposing is not None:
+            small = [
+                await self.shelves.fresh_if_small(wish.tenant, wish.plane, root, series, self._exact)
+                for root in wish.roots
+            ]
+            line = line_of(wish.tenant, wish.plane, series)
+            if None in small and await self.following.fresh(line):
+                proposing = self._proposing
+                apart = [replace(wish, within=root, roots=(root,)) for root in wish.roots]
+                return Several([InVectors(proposing, line, each, asked, now) for each in apart])
+        opened: dict[Scope, tuple[OpenShelf, tuple[str, ...]]] = {}
+        for root in wish.roots:
+            found, _ = await self.shelves.fresh(wish.tenant, wish.plane, root, series)
+            held, roots = opened.get(found.scope, (found, ()))
+            opened[found.scope] = held, (*roots, root.encoded)
+        return OnShelves(list(opened.values()), wish, asked, now, self._aside)
+
+    def _past(self, wish: Wish, series: Series, asked: Sequence[Asked], among: Among) -> Work:
+        opened = OpenShelf(Scope(wish.tenant, wish.plane, wish.within.encoded, series.number), series.dimension)
+        opened.shelf = among.shelf
+        roots = tuple(root.encoded for root in wish.roots)
+        return OnShelves([(opened, roots)], wish, asked, among.now, self._aside)
 
     async def follow(self, tenant: str, after_page: Callable[[int], Awaitable[bool]] | None = None) -> int:
         """Bring the vector store, if there is one, up to date with all that is indexed; say how much was written."""
@@ -167,11 +199,12 @@ class Searching:
             ids = [segment.ids[slot] for segment, slot in places]
         now, wish = self._clock(), Wish(tenant, within, EVERYTHING, (), plane=plane)
         rows = await self._store.rows(tenant, ids)
-        live = [row for row in rows if _may_be_shown(wish, row) and not is_expired(row.expires_at, now)]
+        still = [row for row in rows if row.ended_at is None and not is_expired(row.expires_at, now)]
+        live = [row for row in still if _may_be_shown(wish, row)]
         return [row for row in live if row.value is not None and has_leaves(stored_value(row.value), leaves)]
 
     def _asked(self, wish: Wish, query: str, meant: Meant | None, blinder: Blinder) -> Asked:
-        words = () if wish.mode is Mode.SEMANTIC else words_in(query, self._language)
+        words = () if wish.mode is Mode.SEMANTIC else words_in(query, self.language)
         return Asked(_weights(map(blinder.word, words)), None if meant is None else blinder.turn(meant.vector))
 
     async def _meant(self, wish: Wish, series: Series) -> tuple[list[Meant | None], list[str]]:
@@ -202,12 +235,17 @@ class Searching:
         return [known[query] for query in wish.queries], []
 
     async def _shown(
-        self, wish: Wish, work: Work, words: Sequence[NDArray[np.float32] | None], series: Series
+        self,
+        wish: Wish,
+        work: Work,
+        words: Sequence[NDArray[np.float32] | None],
+        series: Series,
+        among: Among | None = None,
     ) -> list[Hit]:
         """The hits that are still what the index took them for, as many as were asked for if there are as many."""
         wanted = wish.offset + wish.limit
         most = max(wanted + _SPARE, LATE_MOST)
-        ranking, whole = await self._ranked(wish, work, words, series, most)
+        ranking, whole = await self._ranked(wish, work, words, series, most, among)
         hits: list[Hit] = []
         at = 0
         while len(hits) < wanted:
@@ -216,33 +254,46 @@ class Searching:
                 if whole:
                     break
                 most *= _FURTHER  # what is ranked deeper begins with what was ranked before
-                ranking, whole = await self._ranked(wish, work, words, series, most)
+                ranking, whole = await self._ranked(wish, work, words, series, most, among)
                 continue
             at += len(part)
-            rows = {row.id: row for row in await self._store.rows(wish.tenant, [each.found.id for each in part])}
-            now = self._clock()
+            ids = [each.found.id for each in part]
+            rows = {row.id: row for row in await self._store.rows(wish.tenant, ids)} if among is None else among.rows
+            now = self._clock() if among is None else among.now
             for each in part:
                 row = rows.get(each.found.id)
                 if each.found.score < wish.min_score or row is None or is_expired(row.expires_at, now):
                     continue
-                if _may_be_shown(wish, row):
+                if (among is not None or row.ended_at is None) and _may_be_shown(wish, row):
                     hits.append(Hit(row, each.found.score, each.matched, each.found.why if wish.explain else None))
         return hits[wish.offset : wanted]
 
     async def _ranked(
-        self, wish: Wish, work: Work, words: Sequence[NDArray[np.float32] | None], series: Series, most: int
+        self,
+        wish: Wish,
+        work: Work,
+        words: Sequence[NDArray[np.float32] | None],
+        series: Series,
+        most: int,
+        among: Among | None,
     ) -> tuple[list[Ranked], bool]:
         """So many of what was found, best first, and whether that is all. Several queries always go equally deep."""
         several = len(wish.queries) > 1
         deep = _DEEP if several else most
         firsts, whole = await work.rank(deep)
-        rankings = [await self._again(wish, first, word, series) for first, word in zip(firsts, words, strict=True)]
+        pairs = zip(firsts, words, strict=True)
+        rankings = [await self._again(wish, first, word, series, among) for first, word in pairs]
         if several:
             return _together(rankings), True
         return [Ranked(each, (0,)) for each in rankings[0]], whole
 
     async def _again(
-        self, wish: Wish, first: Sequence[Candidate], words: NDArray[np.float32] | None, series: Series
+        self,
+        wish: Wish,
+        first: Sequence[Candidate],
+        words: NDArray[np.float32] | None,
+        series: Series,
+        among: Among | None,
     ) -> Sequence[Candidate]:
         """A second look at the best that were found by words and meaning together."""
         if wish.mode is not Mode.HYBRID:
@@ -250,7 +301,9 @@ class Searching:
         late = None
         if words is not None and first:
             ids = [each.id for each in first[:LATE_MOST]]
-            details = await self._store.details(wish.tenant, series.number, ids)
+            details: Mapping[bytes, bytes] = (
+                await self._store.details(wish.tenant, series.number, ids) if among is None else among.details
+            )
             late = closeness(words, [details.get(each) for each in ids])
         return looked_at_again(first, late, explain=wish.explain)
 
@@ -284,8 +337,7 @@ class Ranked:
 
 def _may_be_shown(wish: Wish, row: Row) -> bool:
     return (
-        row.ended_at is None
-        and row.value is not None
+        row.value is not None
         and shows(wish.archived, archived=row.archived)
         and wish.within.contains(row.address.namespace)
         and (not wish.filter or matches(wish.filter, stored_attributes(row.policy_attributes)))

@@ -128,11 +128,16 @@ def is_low_signal(text: str) -> bool:
 
 
 def attempts_semantic(event_type: EventType, text: str, write_policy: WritePolicy) -> bool:
+    """True when a text is worth trying to keep at all."""
+    return is_worth_trying(event_type, write_policy, blank=not text.strip(), low_signal=is_low_signal(text))
+
+
+def is_worth_trying(event_type: EventType, write_policy: WritePolicy, *, blank: bool, low_signal: bool) -> bool:
     """True when a text is worth trying to keep at all; what is not leaves no trace.
 
     Under the policy `none` the attempt is made, and denied with its reason.
     """
-    if not text.strip() or is_low_signal(text):
+    if blank or low_signal:
         return False
     if event_type is EventType.CONTEXT and write_policy is not WritePolicy.AGGRESSIVE:
         return False

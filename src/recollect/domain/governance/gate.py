@@ -37,6 +37,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """What privacy is checked on: for a profile fact the whole of what was said, not the value alone."""
     key: str | None = None
     low_signal: bool = False
+    flaw: Reason | None = None
+    """What privacy found in the text, where that is withheld already."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +74,8 @@ def _checks(candidate: Candidate, contract: Contract, standing: Standing) -> Ite
     """Each check in its order: what it refuses with, else what it allows with."""
     privacy = contract.privacy
     stated = bool(privacy.deny_patterns) or privacy.deny_sensitive
-    yield privacy_flaw(candidate.text, privacy) or _key_flaw(candidate, privacy), BY_PRIVACY if stated else None
+    flaw = candidate.flaw or privacy_flaw(candidate.text, privacy)
+    yield flaw or _key_flaw(candidate, privacy), BY_PRIVACY if stated else None
     if candidate.kind in _CHECKED:
         refusal = _write_policy_flaw(contract.write_policy, candidate)
         yield refusal, f"allowed_by:write_policy:{contract.write_policy}"

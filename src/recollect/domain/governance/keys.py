@@ -41,6 +41,11 @@ def digest_of(text: str, salt: str = "") -> str:
     return f"sha256-{sha256(f'{salt}{text}'.encode(errors='surrogatepass')).hexdigest()[:16]}"
 
 
+def is_digested(key: str) -> bool:
+    """True for a dedup key that has a digest in place of its words."""
+    return key.partition(":")[2].startswith("sha256-")
+
+
 def dedup_key(event_type: EventType, text: str) -> str:
     """The key that two items share when they say the same.
 

@@ -12,18 +12,9 @@ from typing import Any
 import msgspec
 
 from recollect.domain.governance.conflicts import settle
-from recollect.domain.governance.events import (
-    Fact,
-    Weight,
-    attempts_profile,
-    attempts_semantic,
-    authority_of,
-    classified,
-    fact_in,
-    is_low_signal,
-    weighed,
-)
-from recollect.domain.governance.gate import Candidate, judged
+from recollect.domain.governance.events import Fact, Weight, attempts_profile, authority_of, is_worth_trying
+from recollect.domain.governance.gate import Candidate, Standing, judged
+from recollect.domain.governance.hearing import Exchange, Heard, asked, heard
 from recollect.domain.governance.ids import ANONYMOUS, Owners
 from recollect.domain.governance.items import Item
 from recollect.domain.governance.keys import dedup_key, fact_key
@@ -31,14 +22,13 @@ from recollect.domain.governance.ledger import Change, Ledger, State
 from recollect.domain.governance.phases import DiffRequest, PhaseRequest, compared, seen_phases
 from recollect.domain.governance.policy import Contract, Settings, contract_of, recall_policy
 from recollect.domain.governance.reasons import Reason
-from recollect.domain.governance.recalling import Context, by_phase, placed, recalled
+from recollect.domain.governance.recalling import Context, Query, by_phase, placed, recalled
 from recollect.domain.governance.redaction import Redaction
 from recollect.domain.governance.retention import Forgotten, sift
 from recollect.domain.governance.spaces import (
     PromotionRequest,
     consulted,
     diff_border,
-    hinted,
     promotion,
     read_border,
     requested,
@@ -100,9 +90,10 @@ class Recorded(msgspec.Struct, frozen=True):
     changes: tuple[Change, ...]
 
 
-def recall(state: State, call: Call, query: str) -> Recalled:
+def recall(state: State, call: Call, said: Query | str) -> Recalled:
     """What is known that answers the query, space by space in the order of reading."""
     contract, teller = call.terms, call.teller()
+    query = question(state, call, said) if isinstance(said, str) else said
     ledger = Ledger(state, teller, call.owners)
     ledger.enter(Space.SESSION, call.phase, writing=False)
     context = Context()
@@ -128,9 +119,27 @@ def recall(state: State, call: Call, query: str) -> Recalled:
     return Recalled(context, ledger.state(), (told, *ledger.traces), tuple(ledger.changes))
 
 
-def record(state: State, call: Call, turn: Turn) -> Recorded:
+def question(state: State, call: Call, text: str) -> Query:
+    """The query that a text is in this state."""
+    items = (each for space in consulted(call.terms) for each in state.store(call.owners.store_key(space)).items)
+    return asked(text, items, call.teller().redaction)
+
+
+def exchange(call: Call, turn: Turn) -> Exchange:
+    """What is heard of a turn."""
+    redaction = call.teller().redaction
+    events = f"tool_events:{list(turn.tool_events)}" if turn.tool_events else None
+    return Exchange(
+        user=heard(turn.user, Source.USER, redaction),
+        ai=heard(turn.ai, Source.AI, redaction),
+        tools=None if events is None else heard(events, Source.TOOL, redaction),
+    )
+
+
+def record(state: State, call: Call, said: Turn | Exchange) -> Recorded:
     """Write what a turn says, as far as the contract lets it, and settle what follows from it."""
     teller = call.teller()
+    turn = exchange(call, said) if isinstance(said, Turn) else said
     ledger = Ledger(state, teller, call.owners)
     ledger.enter(Space.SESSION, call.phase, writing=True)
     written = _turns(ledger, turn)
@@ -144,13 +153,11 @@ def record(state: State, call: Call, turn: Turn) -> Recorded:
     return Recorded(all_written, ledger.state(), (teller.written(all_written), *ledger.traces), tuple(ledger.changes))
 
 
-def _turns(ledger: Ledger, turn: Turn) -> list[Item]:
+def _turns(ledger: Ledger, turn: Exchange) -> list[Item]:
     """What the user said and what the AI answered, as far as they may be kept."""
-    said = ((Source.USER, turn.user, hinted(turn.user)), (Source.AI, turn.ai, None))
     written = []
-    for source, text, request in said:
-        item = _made(ledger, Kind.SHORT_TERM, text, source, request)
-        kept = _admitted(ledger, item, text)
+    for said in (turn.user, turn.ai):
+        kept = _admitted(ledger, _made(ledger, Kind.SHORT_TERM, said), said)
         if kept is not None:
             ledger.put(Space.SESSION, kept)
             written.append(kept)
@@ -183,45 +190,42 @@ def _summarised(ledger: Ledger, window: int) -> list[Item]:
     return [summary]
 
 
-def _learnt(ledger: Ledger, settings: Settings, turn: Turn, turns: Iterable[Item]) -> list[Item]:
+def _learnt(ledger: Ledger, settings: Settings, turn: Exchange, turns: Iterable[Item]) -> list[Item]:
     """What is to be remembered of a turn: the words, the fact in them, and what tools did."""
-    event_type, hint, fact = classified(turn.user), hinted(turn.user), fact_in(turn.user)
+    user, tools, policy = turn.user, turn.tools, ledger.teller.contract.write_policy
     tried: list[Item | None] = []
-    if settings.semantic and attempts_semantic(event_type, turn.user, ledger.teller.contract.write_policy):
-        item = _made(ledger, Kind.SEMANTIC, turn.user, Source.USER, hint)
-        tried.append(_kept(ledger, settings, Space.SESSION, _admitted(ledger, item, turn.user)))
-    if settings.profile and fact is not None and attempts_profile(event_type, fact):
-        said = [each.id for each in turns if each.source == Source.USER]
-        item = _fact(ledger, fact, turn.user, event_type, hint, said)
-        tried.append(_kept(ledger, settings, Space.SESSION, _admitted(ledger, item, turn.user)))
-    if settings.semantic and turn.tool_events:
-        text = f"tool_events:{list(turn.tool_events)}"
-        item = _made(ledger, Kind.SEMANTIC, text, Source.TOOL, None)
-        tried.append(_kept(ledger, settings, Space.SESSION, _admitted(ledger, item, text)))
+
+    def attempt(item: Item, said: Heard) -> None:
+        tried.append(_kept(ledger, settings, Space.SESSION, _admitted(ledger, item, said)))
+
+    worth = is_worth_trying(user.event_type, policy, blank=user.blank, low_signal=user.low_signal)
+    if settings.semantic and worth:
+        attempt(_made(ledger, Kind.SEMANTIC, user), user)
+    if settings.profile and user.fact is not None and attempts_profile(user.event_type, user.fact):
+        attempt(_fact(ledger, user, user.fact, [each.id for each in turns if each.source == Source.USER]), user)
+    if settings.semantic and tools is not None:
+        attempt(_made(ledger, Kind.SEMANTIC, tools), tools)
     return [item for item in tried if item is not None]
 
 
-def _made(ledger: Ledger, kind: Kind, text: str, source: Source, request: PromotionRequest | None) -> Item:
+def _made(ledger: Ledger, kind: Kind, said: Heard) -> Item:
     """An item of the session, with all that is known of it."""
-    event_type = classified(text, source)
-    authority, reason = authority_of(source)
+    authority, reason = authority_of(said.source)
     return ledger.make(
         Space.SESSION,
         kind,
-        text,
-        source,
-        weighed(event_type, text, source),
-        event_type=event_type,
-        dedup_key=dedup_key(event_type, text),
+        said.text,
+        said.source,
+        Weight(said.importance, said.importance_reason),
+        event_type=said.event_type,
+        dedup_key=said.dedup_key,
         authority=authority,
         authority_reason=reason,
-        **_asked(request),
+        **_asked(said.hint),
     )
 
 
-def _fact(
-    ledger: Ledger, fact: Fact, text: str, event_type: EventType, request: PromotionRequest | None, turns: list[str]
-) -> Item:
+def _fact(ledger: Ledger, said: Heard, fact: Fact, turns: list[str]) -> Item:
     """The profile fact in a text; how much it matters is what the whole text says."""
     authority, reason = authority_of(Source.USER)
     return ledger.make(
@@ -229,14 +233,14 @@ def _fact(
         Kind.PROFILE,
         fact.value,
         Source.USER,
-        weighed(event_type, text, Source.USER),
-        event_type=event_type,
+        Weight(said.importance, said.importance_reason),
+        event_type=said.event_type,
         dedup_key=fact_key(fact.key),
         key=fact.key,
         source_turn_ids=tuple(turns),
         authority=authority,
         authority_reason=reason,
-        **_asked(request),
+        **_asked(said.hint),
     )
 
 
@@ -244,7 +248,7 @@ def _asked(request: PromotionRequest | None) -> dict[str, Any]:
     return {} if request is None else {"promotion_target": request.to_space, "promotion_reason": request.reason}
 
 
-def _admitted(ledger: Ledger, item: Item, said: str) -> Item | None:
+def _admitted(ledger: Ledger, item: Item, said: Heard) -> Item | None:
     """The item with what allowed it; None when the border or the gate refuses it, which is told."""
     teller = ledger.teller
     border = write_border(teller.contract, Space.SESSION)
@@ -252,9 +256,16 @@ def _admitted(ledger: Ledger, item: Item, said: str) -> Item | None:
     if not border.allowed:
         return None
     candidate = Candidate(
-        kind=item.kind, event_type=item.event_type, text=said, key=item.meta.key, low_signal=is_low_signal(said)
+        kind=item.kind,
+        event_type=item.event_type,
+        text=said.text,
+        key=item.meta.key,
+        low_signal=said.low_signal,
+        flaw=said.flaw,
     )
-    verdict = judged(candidate, teller.contract)
+    # A turn is what was said; what is remembered of it beyond the conversation may need somebody's consent.
+    needed = said.personal and item.kind is not Kind.SHORT_TERM
+    verdict = judged(candidate, teller.contract, Standing(consent_needed=needed))
     if not verdict.allowed:
         ledger.tell(teller.denied(item, candidate, verdict))
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -53,27 +54,53 @@ class Context(msgspec.Struct, frozen=True):
         return Context(self.short_term + other.short_term, self.semantic + other.semantic, self.profile + other.profile)
 
 
-def scored(item: Item, query: str, newest: int) -> Score:
+class Query(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is asked for."""
+
+    shown: str
+    """As traces show it."""
+    words: str = ""
+    similar: dict[str, int] | None = None
+    """How near each item comes to it, where its words are withheld."""
+
+    def near(self, item: Item) -> int:
+        """How near an item comes to it."""
+        return similarity(self.words, item.text) if self.similar is None else self.similar.get(item.id, 0)
+
+
+def scored(item: Item, query: Query | str, newest: int) -> Score:
     """How well an item answers: by what it says, how old it is beside the newest of its store, and its importance."""
     age = max(newest - item.created_at, 0)
     return Score(
-        _similarity(query, item.text),
+        similarity(normalised(query), item.text) if isinstance(query, str) else query.near(item),
         2 if age <= 2 else 1 if age <= 5 else 0,
         2 if item.importance >= 4 else 1 if item.importance >= 2 else 0,
     )
 
 
-def _similarity(query: str, text: str) -> int:
-    """2 when the query's words stand in the text as they are, 1 when one of them does, else 0."""
-    asked, said = normalised(query), normalised(text)
-    if not asked or not said:
+def similarity(words: str, text: str) -> int:
+    """2 when the words asked for stand in the text as they are, 1 when one of them does, else 0."""
+    said = _words_in(text)
+    if not words or not said.words:
         return 0
-    if asked in said:
+    if words in said.words:
         return 2
-    return 0 if set(asked.split()).isdisjoint(said.split()) else 1
+    return 0 if said.each.isdisjoint(words.split()) else 1
 
 
-def recalled(items: Sequence[Item], query: str, phase_ids: Sequence[str], settings: Settings) -> Context:
+class _Words(NamedTuple):
+    words: str
+    each: frozenset[str]
+
+
+@lru_cache(maxsize=16_384)
+def _words_in(text: str) -> _Words:
+    """The words of a text; those of one conversation are asked for at every turn."""
+    words = normalised(text)
+    return _Words(words, frozenset(words.split()))
+
+
+def recalled(items: Sequence[Item], query: Query, phase_ids: Sequence[str], settings: Settings) -> Context:
     """What the items of one store answer, seen through the given phases, the newest phase first."""
     return Context(
         _turns(items, phase_ids, settings.short_term),
@@ -92,7 +119,7 @@ def _turns(items: Sequence[Item], phase_ids: Sequence[str], window: int) -> tupl
     return tuple(found)
 
 
-def _snippets(items: Iterable[Item], query: str, phase_ids: Sequence[str], most: int) -> tuple[Item, ...]:
+def _snippets(items: Iterable[Item], query: Query, phase_ids: Sequence[str], most: int) -> tuple[Item, ...]:
     """The best snippets; those that match nothing may be among them."""
     seen = [each for each in items if each.kind is Kind.SEMANTIC and each.meta.phase_id in phase_ids]
     newest = max((each.created_at for each in seen), default=0)

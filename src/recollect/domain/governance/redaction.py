@@ -6,7 +6,7 @@ import msgspec
 
 from recollect.domain.governance.gate import is_forbidden, is_sensitive
 from recollect.domain.governance.items import Item
-from recollect.domain.governance.keys import digest_of
+from recollect.domain.governance.keys import digest_of, is_digested
 from recollect.domain.governance.policy import Privacy
 from recollect.domain.governance.terms import Kind
 
@@ -53,6 +53,10 @@ class Redaction(msgspec.Struct, frozen=True):
         key = item.meta.dedup_key
         if key is None or not withheld or item.kind is Kind.PROFILE:
             return key
+        return key if item.text == WITHHELD and is_digested(key) else self.digested(key)
+
+    def digested(self, key: str) -> str:
+        """The key with a digest in place of its words."""
         about, _, words = key.partition(":")
         return f"{about}:{digest_of(words, self.salt)}"
 

@@ -15,7 +15,7 @@ from recollect.domain.governance.items import Item
 from recollect.domain.governance.phases import Diff, DiffRequest, Phase
 from recollect.domain.governance.policy import Contract
 from recollect.domain.governance.reasons import PRIVACY, Reason
-from recollect.domain.governance.recalling import Context
+from recollect.domain.governance.recalling import Context, Query
 from recollect.domain.governance.redaction import Redaction
 from recollect.domain.governance.retention import Forgotten
 from recollect.domain.governance.spaces import Border, Passage, PromotionRequest, consulted
@@ -57,7 +57,7 @@ class Teller(msgspec.Struct, frozen=True):
 
     def recalled(
         self,
-        query: str,
+        query: Query,
         context: Context,
         policy: dict[str, Any],
         recall_counts: dict[str, int],
@@ -68,7 +68,7 @@ class Teller(msgspec.Struct, frozen=True):
         items = context.items()
         return RecallTrace(
             **self._said(),
-            query=self.redaction.shown(query),
+            query=query.shown,
             recalled=tuple(self.redaction.shown_item(each) for each in items),
             policy=policy,
             deterministic_hash=deterministic_hash((each.kind, each.id) for each in items),

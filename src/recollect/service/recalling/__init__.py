@@ -1,0 +1,1 @@
+"""Recalling: what an agent is given, and the context that is compiled from it."""
