@@ -28,6 +28,7 @@ class Plane(StrEnum):
     SETTING = "setting"
     INDEX = "index"
     LINK = "link"
+    USAGE = "usage"
 
 
 class EventKind(StrEnum):

@@ -51,10 +51,12 @@ def is_expired(expires_at: Instant | None, now: Instant) -> bool:
 class Item:
     """A stored value with what is known about it. The value is decoded when it is first asked for."""
 
-    __slots__ = ("_attributes", "_value", "row")
+    __slots__ = ("_attributes", "_value", "row", "usage")
 
-    def __init__(self, row: Row) -> None:
+    def __init__(self, row: Row, usage: dict[str, Any] | None = None) -> None:
         self.row = row
+        self.usage = usage
+        """How often and when it was last fetched; None unless that was asked for."""
         self._value: dict[str, Any] | None = None
         self._attributes: dict[str, Any] | None = None
 

@@ -68,6 +68,7 @@ class Administration:
         await self._store.aside(lambda: self._workings.keyring.destroy(erasure))
         erased = await self._store.erase(erasure)
         await self._store.aside(lambda: self._workings.keyring.settle(erasure.id))
+        self._workings.usage.forget(self._tenant, erasure.namespace)
         await self._workings.decisions.forget(self._tenant, erasure.namespace.segments[1])
         await self._workings.remembering.forget(self._tenant, erasure.namespace.segments[1])
         with suppress(VectorsUnavailable):  # it follows as soon as it is back
@@ -86,7 +87,9 @@ class Administration:
         """Expire, evict, tombstone, purge and trim what is due, in batches, and say how much."""
         self._guard.permit(self._caller, Action.SWEEP)
         most = checked_limit(batch)
-        return await sweep(self._store, self._workings.indexing, self._tenant, self._rules.retention, most)
+        done = await sweep(self._store, self._workings.indexing, self._tenant, self._rules.retention, most)
+        await self._workings.usage.tidy(self._tenant, everything=True)
+        return done
 
     async def rotate_keys(self) -> int:
         """Wrap every data key with a new master key; values stay as they are. Returns how many keys changed."""

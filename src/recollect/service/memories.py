@@ -275,9 +275,19 @@ class Memories(Hands, Recording, Reviewing, Consenting, Watching, Recalling, Adm
     # -- reading
 
     async def get(
-        self, namespace: Sequence[str], key: str, *, as_of: datetime | None = None, archived: str = Archived.EXCLUDE
+        self,
+        namespace: Sequence[str],
+        key: str,
+        *,
+        as_of: datetime | None = None,
+        archived: str = Archived.EXCLUDE,
+        include_usage: bool = False,
     ) -> Item | None:
-        """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept."""
+        """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept.
+
+        It counts as a load of the item, unless it is a look at the past or is justified. With `include_usage`, the
+        item says how often it was loaded before.
+        """
         address = self._address(namespace, key)
         place = address.namespace.segments
         await self._justify("get", place, key)
@@ -286,7 +296,13 @@ class Memories(Hands, Recording, Reviewing, Consenting, Watching, Recalling, Adm
         wanted = Archived.EXCLUDE if archived is Archived.EXCLUDE else read_archived(archived)
         if as_of is not None:
             row = await self._store.get(self._tenant, address, as_of=read_moment(as_of))
-        return None if row is None or not shows(wanted, archived=row.archived) else Item(row)
+        if row is None or not shows(wanted, archived=row.archived):
+            return None
+        usage = (await self._workings.usage.of((row,)))[0] if include_usage else None
+        if as_of is None and self._justification is None:
+            now = self._workings.clock()
+            self._workings.usage.note(self._tenant, address.namespace, key, Plane.ITEM, now, row.created_at)
+        return Item(row, usage)
 
     async def get_by_id(self, item_id: UUID) -> Item | None:
         """The version of an item with this id, live or not; None when there is none that the caller may read."""
@@ -319,6 +335,7 @@ class Memories(Hands, Recording, Reviewing, Consenting, Watching, Recalling, Adm
         cursor: str | None = None,
         as_of: datetime | None = None,
         archived: str = Archived.EXCLUDE,
+        include_usage: bool = False,
     ) -> Found:
         """Items at or below a namespace whose policy attributes match a filter; with a `query`, those that answer it.
 
@@ -326,7 +343,8 @@ class Memories(Hands, Recording, Reviewing, Consenting, Watching, Recalling, Adm
         throughout exactly once. With one, the best come first: by words and by meaning, or by one of them (`mode`).
         Several queries are put together by their ranks. `explain` says what each arm found. With `wait`, so many
         seconds are given to what was written before to be indexed; in process, where nobody else indexes, all of it is
-        indexed first unless `wait` says otherwise.
+        indexed first unless `wait` says otherwise. A search is no load; with `include_usage`, items say how often they
+        were loaded.
         """
         within = scope(namespace_prefix, self._rules.max_depth)
         view = await (await self._reading("search", within.segments)).view(within.segments, filter)
@@ -337,7 +355,9 @@ class Memories(Hands, Recording, Reviewing, Consenting, Watching, Recalling, Adm
             seconds = None if wait is None else read_wait(wait)
             if view is None:
                 return Found([], None)
-            return await look_for(self._workings, self._tenant, self._scope(view.prefix, within), view, look, seconds)
+            place = self._scope(view.prefix, within)
+            found = await look_for(self._workings, self._tenant, place, view, look, seconds)
+            return await self._with_usage(found) if include_usage else found
         if mode != Mode.HYBRID or min_score is not None or explain is not False or wait is not None:
             raise InvalidQuery("mode, min_score, explain and wait go with a query: say what to look for")
         wish = Find(
@@ -356,7 +376,13 @@ class Memories(Hands, Recording, Reviewing, Consenting, Watching, Recalling, Adm
                 parse_find_cursor(cursor, wish.order)
             return Found([], None)
         page = await self._store.find(self._tenant, wish)
-        return Found([Item(row) for row in page.rows], page.cursor)
+        found = Found([Item(row) for row in page.rows], page.cursor)
+        return await self._with_usage(found) if include_usage else found
+
+    async def _with_usage(self, found: Found) -> Found:
+        for item, usage in zip(found, await self._workings.usage.of([each.row for each in found]), strict=True):
+            item.usage = usage
+        return found
 
     async def list_namespaces(
         self,

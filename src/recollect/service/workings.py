@@ -15,6 +15,7 @@ from recollect.ports.vectors import VectorStore
 from recollect.service.audit import Audit
 from recollect.service.decisions import Decisions
 from recollect.service.extraction import Extractor
+from recollect.service.figures import Figures
 from recollect.service.guard import Guard
 from recollect.service.indexing import Indexing
 from recollect.service.pipeline.engine import Remembering
@@ -27,6 +28,7 @@ from recollect.service.tokens import Tokens
 from recollect.service.transfer import Transfer
 from recollect.service.tuning import Tuning
 from recollect.service.turns import Turns
+from recollect.service.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Workings:
     searching: Searching
     turns: Turns
     remembering: Remembering
+    usage: Usage
+    figures: Figures
 
     @staticmethod
     def over(
@@ -98,6 +102,8 @@ class Workings:
             searching,
             turns,
             remembering,
+            Usage(store),
+            Figures(),
         )
 
     async def close(self) -> None:
@@ -105,6 +111,8 @@ class Workings:
         try:
             with suppress(RecollectError):  # it may be closed already, or broken
                 await self.decisions.keep()
+            with suppress(RecollectError):
+                await self.usage.flush()
             with suppress(RecollectError):
                 await self.store.aside(self._end_search)
             self.remembering.extractor.close()

@@ -1,0 +1,1 @@
+"""Measuring: figures of the memory of one user, or of a tenant."""
