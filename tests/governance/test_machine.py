@@ -17,7 +17,7 @@ from recollect.domain.governance.ids import Owners, other_spelling, owners_of
 from recollect.domain.governance.items import Item, rank_of, read_item
 from recollect.domain.governance.ledger import Begin, Change, Drop, Put, State
 from recollect.domain.governance.machine import Call, Turn, recall, record
-from recollect.domain.governance.phases import Member, Phase, Snapshot, compared, diff_request_in, opened, request_in
+from recollect.domain.governance.phases import Member, Snapshot, closed, compared, diff_request_in, request_in
 from recollect.domain.governance.plain import plain
 from recollect.domain.governance.policy import Settings, contract_of
 from recollect.domain.governance.recalling import scored
@@ -100,8 +100,9 @@ def flaws(scene: Scene) -> list[str]:
     if len(set(ticks)) != len(ticks):
         found.append("two things happened at one tick")
     for store in state.stores.values():
-        if {each.id for each in store.snapshots[-1].members} != {each.id for each in store.items}:
-            found.append("the snapshot is not what is there")
+        over = [each.id for each in store.phases[:-1]]
+        if [each.phase_id for each in store.snapshots] != over[len(over) - len(store.snapshots) :]:
+            found.append("a phase that is over is not remembered")
         keys = [each.meta.key for each in store.items if each.kind is Kind.PROFILE]
         if len(set(keys)) != len(keys):
             found.append("a fact has two values")
@@ -129,9 +130,9 @@ def test_a_change_that_is_not_told_is_caught() -> None:
     scene.recorded[-1] = msgspec.structs.replace(done, changes=done.changes[:-1])
     assert flaws(scene) == ["the changes do not lead to the state"]
     store = done.state.stores["session:anonymous"]
-    emptied = {"session:anonymous": msgspec.structs.replace(store, items=())}
-    scene.recorded[-1] = msgspec.structs.replace(done, state=State(done.state.numbering, emptied))
-    assert "the snapshot is not what is there" in flaws(scene)
+    strange = {"session:anonymous": msgspec.structs.replace(store, snapshots=(Snapshot("phase-9"),))}
+    scene.recorded[-1] = msgspec.structs.replace(done, state=State(done.state.numbering, strange))
+    assert "a phase that is over is not remembered" in flaws(scene)
     early = msgspec.structs.replace(done.changes[-1].item, created_at=2)  # type: ignore[union-attr]
     twice = (*done.changes[:-1], Put("session:anonymous", early))
     scene.recorded[-1] = msgspec.structs.replace(done, changes=twice)
@@ -240,16 +241,15 @@ def test_a_diff_shows_eight_changes_at_most_and_nothing_of_unknown_phases() -> N
 
 
 def test_only_snapshots_are_trimmed() -> None:
-    phases = [Phase(index=n, started_at=n, reason="auto") for n in range(1, 5)]
     snapshots: tuple[Snapshot, ...] = ()
-    for phase in phases:
-        snapshots = opened(snapshots, phase, 2)
-    assert [each.phase_id for each in snapshots] == ["phase-3", "phase-4"]
+    for number in range(1, 5):
+        snapshots = closed(snapshots, Snapshot(f"phase-{number}"), 3)
+    assert [each.phase_id for each in snapshots] == ["phase-3", "phase-4"]  # and phase-5, which begins
     scene = Scene(Settings(short_term=9, phase_max_phases=1))
     for token in "abc":
         scene.say("Hello", phase_token=token)
     store = scene.state.store("session:anonymous")
-    assert (len(store.snapshots), len(store.phases), len(store.items)) == (1, 3, 6)
+    assert (len(store.snapshots), len(store.phases), len(store.items)) == (0, 3, 6)
 
 
 def test_requests_are_read_from_the_caller_s_state() -> None:

@@ -9,7 +9,7 @@ import msgspec
 from recollect.domain.governance.events import Weight
 from recollect.domain.governance.ids import Numbering, Owners
 from recollect.domain.governance.items import Item, Meta
-from recollect.domain.governance.phases import Phase, PhaseRequest, Snapshot, begun, is_new, member_of, opened
+from recollect.domain.governance.phases import Phase, PhaseRequest, Snapshot, begun, closed, is_new, member_of
 from recollect.domain.governance.reasons import Reason
 from recollect.domain.governance.spaces import phase_border
 from recollect.domain.governance.telling import Teller
@@ -26,6 +26,7 @@ class Store(msgspec.Struct, frozen=True):
     items: tuple[Item, ...] = ()
     phases: tuple[Phase, ...] = ()
     snapshots: tuple[Snapshot, ...] = ()
+    """What there was at the end of each phase that is over; the last phase holds what there is."""
 
     @property
     def current(self) -> Phase | None:
@@ -65,6 +66,8 @@ class Begin(msgspec.Struct, frozen=True, tag=True):
 
     store_key: str
     phase: Phase
+    over: Snapshot | None = None
+    """What there was at the end of the phase before."""
 
 
 Change = Put | Drop | Begin
@@ -110,28 +113,19 @@ class Ledger:
 
     def put(self, space: Space, item: Item) -> None:
         """Add an item to the space and to its current phase."""
-        store = self.store(space)
-        member = member_of(item, self.teller.redaction.shown_key(item))
-        snapshots = store.snapshots
-        if snapshots:
-            snapshots = (*snapshots[:-1], snapshots[-1].with_member(member))
-        self._set(space, items=(*store.items, item), snapshots=snapshots)
+        self._set(space, items=(*self.store(space).items, item))
         self.changes.append(Put(self.owners.store_key(space), item))
 
     def note(self, space: Space, item: Item) -> None:
         """Keep an item with something more noted about it."""
         items = self.store(space).items
-        if item not in items:
-            self._set(space, items=tuple(item if each.id == item.id else each for each in items))
-            self.changes.append(Put(self.owners.store_key(space), item))
+        self._set(space, items=tuple(item if each.id == item.id else each for each in items))
+        self.changes.append(Put(self.owners.store_key(space), item))
 
     def drop(self, space: Space, item: Item, reason: Reason, replaced_by: str | None = None) -> None:
         """Remove an item from the space and its current phase, and tell so."""
         store = self.store(space)
-        snapshots = store.snapshots
-        if snapshots:
-            snapshots = (*snapshots[:-1], snapshots[-1].without(item.id))
-        self._set(space, items=tuple(each for each in store.items if each.id != item.id), snapshots=snapshots)
+        self._set(space, items=tuple(each for each in store.items if each.id != item.id))
         self.changes.append(Drop(self.owners.store_key(space), item, reason, replaced_by))
         phase_id = store.current.id if store.current else item.meta.phase_id or NO_PHASE
         self.tell(self.teller.deleted(space, self.owners.of(space), phase_id, item, reason, replaced_by))
@@ -154,10 +148,18 @@ class Ledger:
         if is_new(store.phases, request):
             self.numbering = self.numbering.ticked()
             phase = begun(store.phases, request, self.numbering.tick)
-            snapshots = opened(store.snapshots, phase, rules.max_phases)
+            over = self.held(space)
+            snapshots = store.snapshots if over is None else closed(store.snapshots, over, rules.max_phases)
             self._set(space, phases=(*store.phases, phase), snapshots=snapshots)
-            self.changes.append(Begin(self.owners.store_key(space), phase))
+            self.changes.append(Begin(self.owners.store_key(space), phase, over))
             self.tell(self.teller.began(space, self.owners.of(space), phase))
+
+    def held(self, space: Space) -> Snapshot | None:
+        """What the space holds now, as its current phase will be remembered; None where there is no phase."""
+        store, shown_key = self.store(space), self.teller.redaction.shown_key
+        if store.current is None:
+            return None
+        return Snapshot(store.current.id, tuple(member_of(each, shown_key(each)) for each in store.items))
 
     def _set(self, space: Space, **changes: Any) -> None:
         self._stores[self.owners.store_key(space)] = msgspec.structs.replace(self.store(space), **changes)

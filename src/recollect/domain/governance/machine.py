@@ -332,8 +332,10 @@ def _forget(ledger: Ledger, settings: Settings, space: Space, now: int) -> None:
         if used:
             items = [each for each in ledger.store(space).items if each.kind is kind]
             sifted = sift(items, ledger.teller.contract, now)
+            known = {id(each) for each in items}
             for item in sifted.kept:
-                ledger.note(space, item)
+                if id(item) not in known:  # its last tick was noted just now
+                    ledger.note(space, item)
             _expire(ledger, space, sifted.forgotten)
 
 
@@ -353,5 +355,7 @@ def _compare(ledger: Ledger, request: DiffRequest | None) -> None:
     border = diff_border(teller.contract, request.space)
     ledger.tell(teller.checked(BorderAction.PHASE_DIFF, border, request.space))
     if border.allowed:
-        diff = compared(ledger.store(request.space).snapshots, request.from_phase_id, request.to_phase_id)
+        held = ledger.held(request.space)
+        known = (*ledger.store(request.space).snapshots, *([] if held is None else [held]))
+        diff = compared(known, request.from_phase_id, request.to_phase_id)
         ledger.tell(teller.differed(ledger.owners.of(request.space), request, diff))

@@ -77,15 +77,6 @@ class Snapshot(msgspec.Struct, frozen=True):
     phase_id: str
     members: tuple[Member, ...] = ()
 
-    def with_member(self, member: Member) -> Snapshot:
-        """The snapshot with one more; an item that is there already is not added twice."""
-        rest = tuple(each for each in self.members if each.id != member.id)
-        return Snapshot(self.phase_id, (*rest, member))
-
-    def without(self, item_id: str) -> Snapshot:
-        """The snapshot without one."""
-        return Snapshot(self.phase_id, tuple(each for each in self.members if each.id != item_id))
-
 
 class Replacement(NamedTuple):
     """An item that took the place of another."""
@@ -152,14 +143,13 @@ def begun(phases: Sequence[Phase], request: PhaseRequest | None, tick: int) -> P
     return Phase(index=index, started_at=tick, reason=reason, name=request.name, token=request.token)
 
 
-def opened(snapshots: Sequence[Snapshot], phase: Phase, most: int | None) -> tuple[Snapshot, ...]:
-    """The snapshots with one for a new phase, which begins with what the last one ended with.
+def closed(snapshots: Sequence[Snapshot], last: Snapshot, most: int | None) -> tuple[Snapshot, ...]:
+    """The snapshots of the phases that are over, now that the last one is, too: a new one begins with all it held.
 
-    Only so many snapshots are kept as the policy says, the newest; items stay.
+    Only so many are kept as the policy says, the newest, and the phase that begins is one of them; items stay.
     """
-    members = snapshots[-1].members if snapshots else ()
-    kept = (*snapshots, Snapshot(phase.id, members))
-    return kept if most is None else kept[-max(most, 1) :]
+    kept = (*snapshots, last)
+    return kept if most is None else kept[len(kept) - min(len(kept), max(most, 1) - 1) :]
 
 
 def seen_phases(phases: Sequence[Phase], *, history: bool) -> tuple[str, ...]:
