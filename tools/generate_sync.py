@@ -19,6 +19,7 @@ SOURCES = (
     ("pipeline/consenting", "Consenting"),
     ("pipeline/watching", "Watching"),
     ("recalling/recall", "Recalling"),
+    ("recalling/contexts", "Contexts"),
     ("administration", "Administration"),
 )
 TARGET = ROOT / "src/recollect/sync.py"
@@ -51,6 +52,7 @@ from recollect.service.memories import Memories
 from recollect.service.pipeline.capturing import NOW
 from recollect.service.pipeline.reviewing import CLAIM_SECONDS
 from recollect.service.policies import PolicyInForce, Simulation
+from recollect.service.recalling.contexts import BUDGET, LIMIT
 from recollect.service.tokens import NewToken, Token
 from recollect.service.transfer import ExportPage, Imported
 from recollect.service.tuning import Tuned

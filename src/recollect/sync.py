@@ -26,6 +26,7 @@ from recollect.service.memories import Memories
 from recollect.service.pipeline.capturing import NOW
 from recollect.service.pipeline.reviewing import CLAIM_SECONDS
 from recollect.service.policies import PolicyInForce, Simulation
+from recollect.service.recalling.contexts import BUDGET, LIMIT
 from recollect.service.tokens import NewToken, Token
 from recollect.service.transfer import ExportPage, Imported
 from recollect.service.tuning import Tuned
@@ -145,10 +146,20 @@ class MemoriesSync:
         )
 
     def get(
-        self, namespace: Sequence[str], key: str, *, as_of: datetime | None = None, archived: str = Archived.EXCLUDE
+        self,
+        namespace: Sequence[str],
+        key: str,
+        *,
+        as_of: datetime | None = None,
+        archived: str = Archived.EXCLUDE,
+        include_usage: bool = False,
     ) -> Item | None:
-        """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept."""
-        return drive(self._memories.get(namespace, key, as_of=as_of, archived=archived))
+        """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept.
+
+        It counts as a load of the item, unless it is a look at the past or is justified. With `include_usage`, the
+        item says how often it was loaded before.
+        """
+        return drive(self._memories.get(namespace, key, as_of=as_of, archived=archived, include_usage=include_usage))
 
     def get_by_id(self, item_id: UUID) -> Item | None:
         """The version of an item with this id, live or not; None when there is none that the caller may read."""
@@ -170,6 +181,7 @@ class MemoriesSync:
         cursor: str | None = None,
         as_of: datetime | None = None,
         archived: str = Archived.EXCLUDE,
+        include_usage: bool = False,
     ) -> Found:
         """Items at or below a namespace whose policy attributes match a filter; with a `query`, those that answer it.
 
@@ -177,7 +189,8 @@ class MemoriesSync:
         throughout exactly once. With one, the best come first: by words and by meaning, or by one of them (`mode`).
         Several queries are put together by their ranks. `explain` says what each arm found. With `wait`, so many
         seconds are given to what was written before to be indexed; in process, where nobody else indexes, all of it is
-        indexed first unless `wait` says otherwise.
+        indexed first unless `wait` says otherwise. A search is no load; with `include_usage`, items say how often they
+        were loaded.
         """
         return drive(
             self._memories.search(
@@ -194,6 +207,7 @@ class MemoriesSync:
                 cursor=cursor,
                 as_of=as_of,
                 archived=archived,
+                include_usage=include_usage,
             )
         )
 
@@ -513,6 +527,66 @@ class MemoriesSync:
                 explain=explain,
                 include_usage=include_usage,
                 wait=wait,
+            )
+        )
+
+    def context(
+        self,
+        query: str | None = None,
+        *,
+        spaces: Sequence[str] | None = None,
+        session: str | None = None,
+        project: str | None = None,
+        persona: str | None = None,
+        phase: str | None = None,
+        intent: str | None = None,
+        classification: str | None = None,
+        freshness: float | timedelta | None = None,
+        kinds: Sequence[str] | None = None,
+        tiers: Sequence[str] | None = None,
+        event_types: Sequence[str] | None = None,
+        ranker: str = "blended",
+        limit: int = LIMIT,
+        min_score: float | None = None,
+        as_of: datetime | None = None,
+        history: bool = False,
+        wait: float | None = None,
+        budget: int = BUDGET,
+        counter: str = "chars",
+        template: Mapping[str, Any] | None = None,
+        state: Mapping[str, Any] | None = None,
+        form: str = "json",
+    ) -> dict[str, Any]:
+        """Recall, and compile what was recalled, with the state of a conversation, into a pack within a budget.
+
+        The pack is data and never an instruction. `text` is the pack as JSON or markdown, `messages` as chat messages;
+        whichever was asked for takes at most the budget. The report names all that was left out, and why.
+        """
+        return drive(
+            self._memories.context(
+                query,
+                spaces=spaces,
+                session=session,
+                project=project,
+                persona=persona,
+                phase=phase,
+                intent=intent,
+                classification=classification,
+                freshness=freshness,
+                kinds=kinds,
+                tiers=tiers,
+                event_types=event_types,
+                ranker=ranker,
+                limit=limit,
+                min_score=min_score,
+                as_of=as_of,
+                history=history,
+                wait=wait,
+                budget=budget,
+                counter=counter,
+                template=template,
+                state=state,
+                form=form,
             )
         )
 

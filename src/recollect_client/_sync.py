@@ -157,10 +157,21 @@ class Client(Recalling, Remembering, Administration):
     # -- reading
 
     def get(
-        self, namespace: Sequence[str], key: str, *, as_of: datetime | None = None, archived: str = "exclude"
+        self,
+        namespace: Sequence[str],
+        key: str,
+        *,
+        as_of: datetime | None = None,
+        archived: str = "exclude",
+        include_usage: bool = False,
     ) -> Item | None:
-        """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept."""
+        """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept.
+
+        It counts as a load of the item, unless it is a look at the past or is justified. With `include_usage`, the
+        item says how often it was loaded before.
+        """
         query = [*requests.address(namespace, key), ("as_of", requests.moment(as_of)), ("archived", archived)]
+        query += requests.switch("include_usage", include_usage)
         return self._item(requests.read("/v1/memories", query, justified=self._justification))
 
     def get_by_id(self, item_id: UUID) -> Item | None:
@@ -186,13 +197,15 @@ class Client(Recalling, Remembering, Administration):
         cursor: str | None = None,
         as_of: datetime | None = None,
         archived: str = "exclude",
+        include_usage: bool = False,
     ) -> Found:
         """Items at or below a namespace whose policy attributes match a filter; with a `query`, those that answer it.
 
         Without a query, continue with the `cursor` of the answer; in `key` order, paging meets everything that exists
         throughout exactly once. With one, the best come first: by words and by meaning, or by one of them (`mode`).
         Several queries are put together by their ranks. `explain` says what each arm found. With `wait`, so many
-        seconds are given to what was written before to be indexed.
+        seconds are given to what was written before to be indexed. A search is no load; with `include_usage`, items say
+        how often they were loaded.
         """
         held = 0.0 if wait is None else requests.seconds_held(wait)
         fields = {
@@ -209,6 +222,7 @@ class Client(Recalling, Remembering, Administration):
             "cursor": cursor,
             "as_of": requests.moment(as_of),
             "archived": archived,
+            "include_usage": include_usage or None,
         }
         call = requests.ask("/v1/memories/search", fields, held=held, justified=self._justification)
         return answers.decoded(self._send(call), Found)

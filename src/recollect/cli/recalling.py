@@ -12,22 +12,9 @@ from recollect.cli import arguments
 from recollect.cli.capturing import read
 from recollect.cli.here import Here
 from recollect.cli.screen import calm, counted, place, when
+from recollect.domain.compiling.codes import Form
 from recollect.domain.governance.terms import EventType, Kind, Space, Tier
-
-
-class Ranker(StrEnum):
-    """By what memories are put in order."""
-
-    BLENDED = "blended"
-    DETERMINISTIC = "deterministic"
-
-
-class Form(StrEnum):
-    """How a context is written."""
-
-    JSON = "json"
-    MARKDOWN = "markdown"
-    MESSAGES = "messages"
+from recollect.domain.recall.asking import Ranker
 
 
 class Sort(StrEnum):
@@ -160,8 +147,7 @@ def _number(value: Any) -> str:
 
 
 def _disputed(told: dict[str, Any]) -> str:
-    about = calm(f"{told.get('entity_ceid', '')} {told.get('predicate', '')}".strip())
-    return f"{about} ({calm(str(told.get('id', '')))})"
+    return calm(f"{told['entity']} {told['predicate']} ({told['event_id']}, beside {told['existing']})")
 
 
 def context(
@@ -244,16 +230,12 @@ def top(
     if here.is_json:
         here.screen.document(told)
         return
-    rows = [(_where(each), *_counted_use(each)) for each in told["items"]]
+    rows = [(place(each["namespace"], each["key"]), *_counted_use(each["usage"])) for each in told["usage"]]
     if rows:
         here.screen.table(("item", "loaded", "last"), rows)
     else:
         here.screen.note("nothing was loaded")
 
 
-def _where(each: dict[str, Any]) -> str:
-    return place(each["namespace"], each["key"])
-
-
-def _counted_use(each: dict[str, Any]) -> tuple[str, str]:
-    return f"{each['fetch_count']:,}", when(read(each["last_fetched_at"]))
+def _counted_use(usage: dict[str, Any]) -> tuple[str, str]:
+    return f"{usage['fetch_count']:,}", when(read(usage["last_fetched_at"]))

@@ -90,6 +90,7 @@ from recollect.service.reading import (
     read_wait,
     read_waiting,
 )
+from recollect.service.recalling.contexts import Contexts
 from recollect.service.recalling.recall import Recalling
 from recollect.service.views import DeleteOp, Events, Found, MemoryEvent, PutOp, Written
 from recollect.service.workings import Workings
@@ -108,7 +109,7 @@ class Justification:
     by: Caller
 
 
-class Memories(Hands, Recording, Reviewing, Consenting, Watching, Recalling, Administration):
+class Memories(Hands, Recording, Reviewing, Consenting, Watching, Recalling, Contexts, Administration):
     """The memories of one tenant, in the name of one caller. Get one from `recollect.open`."""
 
     def __init__(self, workings: Workings, caller: Caller, justification: Justification | None = None) -> None:

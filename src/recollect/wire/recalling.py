@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from recollect.domain.compiling.codes import Form
+from recollect.domain.compiling.counting import CHARS
+from recollect.domain.recall.asking import Ranker
+from recollect.service.recalling.contexts import BUDGET, LIMIT
 from recollect.wire.requests import Strict, moment
 
 
@@ -22,7 +26,7 @@ class Scoped(Strict):
     kinds: list[str] | None = None
     tiers: list[str] | None = None
     event_types: list[str] | None = None
-    ranker: str = "blended"
+    ranker: str = Ranker.BLENDED
     min_score: int | float | None = None
     as_of: str | None = None
     history: bool = False
@@ -40,12 +44,12 @@ class RecallBody(Scoped):
 class ContextBody(Scoped):
     """Which memories to put into a context, and how much of it there may be."""
 
-    limit: int = 50
-    budget: int = 1200
-    counter: str = "chars"
+    limit: int = LIMIT
+    budget: int = BUDGET
+    counter: str = CHARS.name
     template: dict[str, Any] | None = None
     state: dict[str, Any] | None = None
-    form: str = "json"
+    form: str = Form.JSON
 
 
 class TurnBody(Strict):
