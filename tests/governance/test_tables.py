@@ -62,7 +62,7 @@ def _backwards(candidate: Any, contract: Any, standing: Any) -> Iterator[tuple[R
 
 _CHECKS = gate._checks
 FAULTS: dict[str, tuple[str, Any, str, Any]] = {
-    "anybody's corrections stand": ("conflicts", conflicts, "allows", lambda *_: True),
+    "anybody's corrections stand": ("conflicts", conflicts, "_stands", lambda item, _: conflicts._is_correction(item)),
     "corrections do not stand": ("conflicts", conflicts, "_stands", lambda *_: False),
     "only the incoming correction stands": (
         "conflicts",

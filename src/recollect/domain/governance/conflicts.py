@@ -81,7 +81,10 @@ def _stands(item: Item, order: Sequence[Authority]) -> bool:
     It is given to the user's authority and higher. It is asked of the lower of the two, whichever came
     first: were it asked of the incoming one only, three items could each beat the next.
     """
-    return _is_correction(item) and allows(authority_in(item), Authority.USER_ASSERTED, order)
+    authority = authority_in(item)
+    # Those that the order does not name stand alike, so that none of them can stand and another not.
+    named = authority in order and standing_of(authority, order) <= standing_of(Authority.USER_ASSERTED, order)
+    return _is_correction(item) and named
 
 
 def _is_correction(item: Item) -> bool:

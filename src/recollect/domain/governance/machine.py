@@ -26,6 +26,8 @@ from recollect.domain.governance.recalling import Context, Query, by_phase, plac
 from recollect.domain.governance.redaction import Redaction
 from recollect.domain.governance.retention import Forgotten, sift
 from recollect.domain.governance.spaces import (
+    CLOSED,
+    Passage,
     PromotionRequest,
     consulted,
     diff_border,
@@ -52,6 +54,10 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     phase: PhaseRequest | None = None
     diff: DiffRequest | None = None
     salt: str = ""
+    unreadable: tuple[Space, ...] = ()
+    """Spaces that the caller may not read, whatever the contract says."""
+    unwritable: tuple[Space, ...] = ()
+    """Spaces that the caller may not promote anything to."""
 
     @property
     def terms(self) -> Contract:
@@ -100,7 +106,7 @@ def recall(state: State, call: Call, said: Query | str) -> Recalled:
     recall_counts: dict[str, int] = {}
     phase_counts: dict[str, dict[str, int]] = {}
     for space in consulted(contract):
-        border = read_border(contract, space)
+        border = CLOSED if space in call.unreadable else read_border(contract, space)
         ledger.tell(teller.checked(BorderAction.READ, border, space))
         found = Context()
         if border.allowed:
@@ -145,8 +151,8 @@ def record(state: State, call: Call, said: Turn | Exchange) -> Recorded:
     written = _turns(ledger, turn)
     written += _summarised(ledger, call.settings.short_term)
     written += _learnt(ledger, call.settings, turn, written)
-    moved = _promoted(ledger, call.settings, written)
-    for space in _swept(call.terms, moved):
+    moved = _promoted(ledger, call, written)
+    for space in _swept(call, moved):
         _forget(ledger, call.settings, space, ledger.numbering.tick)
     _compare(ledger, call.diff)
     all_written = (*written, *moved)
@@ -287,7 +293,7 @@ def _kept(ledger: Ledger, settings: Settings, space: Space, item: Item | None) -
     return settled.kept
 
 
-def _promoted(ledger: Ledger, settings: Settings, written: Iterable[Item]) -> list[Item]:
+def _promoted(ledger: Ledger, call: Call, written: Iterable[Item]) -> list[Item]:
     """The items that went to another space. Their text was judged when they were written, and is not judged again."""
     teller, moved = ledger.teller, []
     for item in written:
@@ -295,13 +301,15 @@ def _promoted(ledger: Ledger, settings: Settings, written: Iterable[Item]) -> li
         if request is None:
             continue
         passage = promotion(teller.contract, item, Space.SESSION, request.to_space)
+        if request.to_space in call.unwritable:
+            passage = Passage(False, Reason.PROMOTION_DISALLOWED, passage.authority)
         ledger.tell(teller.checked(BorderAction.PROMOTE, passage, Space.SESSION, request.to_space, item.id))
         if not passage.allowed:
             ledger.tell(teller.kept_back(Space.SESSION, request.to_space, item, passage))
             continue
         ledger.enter(request.to_space, None, writing=True)
         copy = _copied(ledger, item, request)
-        kept = _kept(ledger, settings, request.to_space, copy)
+        kept = _kept(ledger, call.settings, request.to_space, copy)
         if kept is not None:
             moved.append(kept)
             ledger.tell(teller.promoted(Space.SESSION, item, kept, passage, request))
@@ -320,10 +328,11 @@ def _copied(ledger: Ledger, item: Item, request: PromotionRequest) -> Item:
     return msgspec.structs.replace(copy, importance=item.importance)
 
 
-def _swept(contract: Contract, moved: Iterable[Item]) -> tuple[Space, ...]:
+def _swept(call: Call, moved: Iterable[Item]) -> tuple[Space, ...]:
     """The spaces whose retention is due: those that are read, and those that something was promoted to."""
-    others = {each.meta.space for each in moved if each.meta.space} - set(contract.spaces.read_order)
-    return (*consulted(contract), *sorted(others))
+    read = tuple(each for each in consulted(call.terms) if each not in call.unreadable)
+    others = {each.meta.space for each in moved if each.meta.space} - set(read)
+    return (*read, *sorted(others))
 
 
 def _forget(ledger: Ledger, settings: Settings, space: Space, now: int) -> None:

@@ -53,6 +53,7 @@ class Passage(NamedTuple):
 
 
 OPEN = Border(True, Reason.ALLOWED)
+CLOSED = Border(False, Reason.SPACE_DISABLED)
 
 
 def root_of(space: Space, *, user: str, session: str, project: str) -> Namespace:
@@ -76,7 +77,7 @@ def consulted(contract: Contract) -> tuple[Space, ...]:
 
 def read_border(contract: Contract, space: Space) -> Border:
     """Whether the space may be read."""
-    return OPEN if space in contract.spaces.read_order else Border(False, Reason.SPACE_DISABLED)
+    return OPEN if space in contract.spaces.read_order else CLOSED
 
 
 def write_border(contract: Contract, space: Space) -> Border:
