@@ -26,7 +26,7 @@ STORY = """
     rotateKeys backup metrics docs contract contractForAdministrators deleteMemory
     indexStatus checkPolicy pushPolicy showPolicy explainPolicy simulatePolicy rollbackPolicy triggerIndex
     showSettings changeSettings forceDelete listAudit
-    startPhase listTraces capture listCaptures dryRunCapture getCapture listRecords getRecord pinRecord unpinRecord
+    startPhase listTraces capture listCaptures dryRunCapture getCapture listRecords getRecord recall compileContext pinRecord unpinRecord
     listContradictions resolveContradiction captureConsent listConsents getConsent
     propose listProposals getProposal reviewLoad claimProposal releaseProposal decideProposals approveProposal
     revokeConsent correctRecord promoteRecord rejectProposal listSignals undo retractRecord rememberCaptures
