@@ -20,6 +20,7 @@ SOURCES = (
     ("pipeline/watching", "Watching"),
     ("recalling/recall", "Recalling"),
     ("recalling/contexts", "Contexts"),
+    ("measuring/measures", "Measuring"),
     ("administration", "Administration"),
 )
 TARGET = ROOT / "src/recollect/sync.py"

@@ -279,6 +279,7 @@ def rules_of(settings: Settings) -> Rules:
         settings.sweep_seconds,
         settings.index_seconds,
         settings.index_batch,
+        settings.usage_importance,
     )
 
 

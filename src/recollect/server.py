@@ -39,6 +39,7 @@ from recollect.surfaces.rest.app import make_app
 from recollect.surfaces.rest.connections import BoundedConnection
 from recollect.surfaces.service import Service
 from recollect.surfaces.telemetry import Telemetry
+from recollect.workers.counter import Counter
 from recollect.workers.indexer import Indexer
 from recollect.workers.rememberer import Rememberer
 from recollect.workers.rounds import Rounds
@@ -54,6 +55,8 @@ PORTS_TRIED = 50
 _WATCH_SECONDS = 1.0
 _FOLLOW_SECONDS = 0.4
 """How often it is looked whether settings or policies changed, so that all processes follow within a second."""
+_COUNT_SECONDS = 60.0
+"""So often loads are written down, and what waits for people is counted."""
 _INDEX_SECONDS = 2.0
 """How soon a change of policy, or a write of another process, is noticed by the worker that extracts and indexes."""
 _BACKLOG = 2_048
@@ -203,6 +206,7 @@ async def _run(
         identity = Identity(workings.tokens, verifier)
         metrics = Metrics()
         metrics.follow_policy(workings.policies.counts)
+        workings.figures.follow(metrics)
         service = Service(memories, workings.store, workings.guard, identity, settings, metrics, Telemetry(), home)
         server = _Server(_uvicorn(service, settings), service)
         calls = await _grpc_door(service, settings)
@@ -308,7 +312,15 @@ def _workers(workings: Workings, service: Service) -> tuple[Rounds, ...]:
         seconds=lambda: min(rules.index_seconds, _INDEX_SECONDS),
     )
     workings.remembering.wake = rememberer.wake
-    return sweeper, indexer, rememberer
+    counter = Counter(
+        workings.store,
+        workings.usage,
+        workings.clock,
+        holder=holder,
+        seconds=lambda: _COUNT_SECONDS,
+        report=service.metrics.queued,
+    )
+    return sweeper, indexer, rememberer, counter
 
 
 def _handle_signals(loop: asyncio.AbstractEventLoop, server: _Server, reload: Reload) -> None:

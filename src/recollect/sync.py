@@ -590,6 +590,31 @@ class MemoriesSync:
             )
         )
 
+    def memory_metrics(self, *, since: datetime | None = None, until: datetime | None = None) -> dict[str, Any]:
+        """How well memory serves: hits, cost, violations, contradictions, corrections, and the review queue.
+
+        Of the caller's own memory, or, for administrators, of the tenant; of the last 30 days unless others are asked
+        for. `looked_at` says how many rows the figures are made from, and `complete` whether those are all.
+        """
+        return drive(self._memories.memory_metrics(since=since, until=until))
+
+    def recall_precision(self, labels: Sequence[Mapping[str, Any]], *, limit: int = 10) -> dict[str, Any]:
+        """How good recall is on questions whose answers are known: each a `query` and the ids that are `relevant`.
+
+        Each question is asked as the caller would ask it, of the caller's own memory.
+        """
+        return drive(self._memories.recall_precision(labels, limit=limit))
+
+    def get_usage(self, namespace: Sequence[str], key: str) -> dict[str, Any]:
+        """How often a memory was fetched, and when last; for administrators and auditors."""
+        return drive(self._memories.get_usage(namespace, key))
+
+    def top_usage(
+        self, *, sort: str = "fetch_count", namespace_prefix: Sequence[str] = (), limit: int = 100
+    ) -> dict[str, Any]:
+        """What was fetched most, or with `sort="last_fetched_at"` last; for administrators and auditors."""
+        return drive(self._memories.top_usage(sort=sort, namespace_prefix=namespace_prefix, limit=limit))
+
     def erase(self, subject: str) -> ErasureReceipt:
         """Make everything of a subject (`user:<id>`) unreadable for good, in every version, copy and backup."""
         return drive(self._memories.erase(subject))

@@ -33,6 +33,7 @@ EXPECTED = {
         "ls",
         "log",
         "history",
+        "report",
         "archive",
         "unarchive",
         "whoami",

@@ -26,6 +26,7 @@ from recollect.cli import (
     explaining,
     finding,
     mcp,
+    measuring,
     memories,
     moving,
     oversight,
@@ -216,7 +217,7 @@ _COMMANDS: dict[str, dict[str, Command]] = {
         "migrate": moving.migrate,
         "version": service.show_version,
     },
-    "Access": {"whoami": access.whoami, "audit": oversight.audit},
+    "Access": {"whoami": access.whoami, "audit": oversight.audit, "report": measuring.report},
     "Keeping": {
         "backup": upkeep.backup,
         "restore": upkeep.restore,

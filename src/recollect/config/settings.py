@@ -137,6 +137,12 @@ class Settings:
         live=True,
     )
     index_batch: int = _setting(100, "How many items are indexed at once; 1 to 1,000.", live=True)
+    usage_importance: int = _setting(
+        0,
+        "By how much the importance of a memory may grow with use when recall ranks it, 0 to 10: every power of ten of "
+        "loads adds 1, up to this. 0 means that use changes nothing.",
+        live=True,
+    )
     embedder: str = _setting(
         "local",
         "What makes the vectors for search by meaning: `local`, a model in the service itself; `openai`, a server that "
@@ -353,6 +359,7 @@ _WHOLE = (
     ("extractor_tokens", 64, 16_384),
     ("search_memory_mb", 16, 1 << 20),
     ("vectors_exact", 0, 10_000_000),
+    ("usage_importance", 0, 10),
 )
 _NUMBERS = (
     ("busy_seconds", 0.001, 3_600),

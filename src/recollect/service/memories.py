@@ -73,6 +73,7 @@ from recollect.service.audit import Audited, checked_justification
 from recollect.service.guard import Ruling
 from recollect.service.hands import Hands
 from recollect.service.looking import look_for, read_look
+from recollect.service.measuring.measures import Measuring
 from recollect.service.pipeline.consenting import Consenting
 from recollect.service.pipeline.recording import Recording
 from recollect.service.pipeline.reviewing import Reviewing
@@ -109,7 +110,7 @@ class Justification:
     by: Caller
 
 
-class Memories(Hands, Recording, Reviewing, Consenting, Watching, Recalling, Contexts, Administration):
+class Memories(Hands, Recording, Reviewing, Consenting, Watching, Recalling, Contexts, Measuring, Administration):
     """The memories of one tenant, in the name of one caller. Get one from `recollect.open`."""
 
     def __init__(self, workings: Workings, caller: Caller, justification: Justification | None = None) -> None:

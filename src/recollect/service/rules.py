@@ -21,6 +21,8 @@ class Rules:
     sweep_seconds: float = 60.0
     index_seconds: float = 30.0
     index_batch: int = 100
+    usage_importance: int = 0
+    """By how much the importance of a memory may grow with use when it is ranked."""
 
     def follow(self, other: Rules) -> None:
         """Take over what another says, for everybody who holds this one."""

@@ -8,9 +8,11 @@ told by its event log.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import product
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
+from recollect.domain.measuring.figures import LABELS, Figure
 from recollect.domain.retention import Pass
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -20,6 +22,13 @@ OTHER = "other"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _REQUEST_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _SWEEP_SECONDS = (0.001, 0.01, 0.1, 1.0, 10.0, 60.0)
+_MEANINGS = {
+    Figure.RECALLS: "Recalls answered, by how they were ranked.",
+    Figure.RECALL_HITS: "Recalls that gave at least one memory.",
+    Figure.RECALLED_MEMORIES: "Memories that recalls gave.",
+    Figure.CONTEXT_PACKS: "Context packs compiled.",
+    Figure.GOVERNED_TURNS: "Turns that went by the contract of a profile.",
+}
 
 _Count = Callable[[], None]
 _Time = Callable[[float], None]
@@ -49,12 +58,23 @@ class Metrics:
         self._sweep_seconds = Histogram(
             "recollect_sweep_seconds", "How long sweeps took.", buckets=_SWEEP_SECONDS, registry=registry
         )
+        self._figures = {
+            figure: Counter(f"recollect_{figure}_total", _MEANINGS[figure], tuple(LABELS[figure]), registry=registry)
+            for figure in Figure
+        }
+        self._waiting = Gauge("recollect_proposals_waiting", "Proposals that wait for a person.", registry=registry)
+        self._oldest = Gauge(
+            "recollect_proposals_oldest_seconds", "How long the oldest of them has waited.", registry=registry
+        )
         self._under_way = 0
         under_way = Gauge("recollect_requests_in_flight", "Requests under way.", registry=registry)
         under_way.set_function(lambda: self._under_way)
         ProcessCollector(registry=registry)
         for step in Pass:
             self._swept.labels(step.value)
+        for figure, labels in LABELS.items():
+            for values in product(*labels.values()) if labels else ():
+                self._figures[figure].labels(*values)
         # Looking a series up by its labels costs more than counting does, so each one is looked up once.
         self._series: dict[tuple[str, str, int], tuple[_Count, _Time]] = {}
         self._codes: dict[str, _Count] = {}
@@ -87,6 +107,16 @@ class Metrics:
         for step, count in counts.items():
             self._swept.labels(step).inc(count)
         self._sweep_seconds.observe(seconds)
+
+    def counted(self, figure: Figure, labels: tuple[str, ...], amount: int) -> None:
+        """Something was counted by a use-case: so many more."""
+        counter = self._figures[figure]
+        (counter.labels(*labels) if labels else counter).inc(amount)
+
+    def queued(self, waiting: int, oldest_seconds: float) -> None:
+        """How many proposals wait for a person, and for how long the oldest has."""
+        self._waiting.set(waiting)
+        self._oldest.set(oldest_seconds)
 
     def render(self) -> bytes:
         """Everything in the text format of Prometheus; `CONTENT_TYPE` is its media type."""

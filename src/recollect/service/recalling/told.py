@@ -11,6 +11,7 @@ import msgspec
 
 from recollect.domain.attributes import encode_attributes
 from recollect.domain.commits import Commit, Put
+from recollect.domain.governance.hearing import asked as heard_as
 from recollect.domain.governance.ids import ANONYMOUS
 from recollect.domain.governance.items import Item
 from recollect.domain.governance.phases import Phase
@@ -105,7 +106,7 @@ async def _events(workings: Workings, tenant: str, found: Recalled) -> list[Trac
     items = [_item(teller, each, record) for each, record in zip(found.memories, found.records, strict=True)]
     opened = [each.space for each in found.crossings if each.border.allowed]
     told = teller.recalled(
-        asked.query or "",
+        heard_as(asked.query or "", items, teller.redaction),
         Context(profile=tuple(items)),  # in the order in which they were given
         policy,
         counts(found.memories, [each.value for each in opened]),
