@@ -21,15 +21,16 @@ from recollect.surfaces.rest.page import render
 OPERATIONS = {operation["operationId"]: operation for _, _, operation in each_operation()}
 STORY = """
     health readiness whoami listTools callTool brief listTokens
-    putMemory getMemory listEvents exportEntries archiveMemory searchMemories getVersion batchMemories listHistory
+    putMemory getMemory getUsage listEvents exportEntries archiveMemory searchMemories getVersion batchMemories listHistory
     listNamespaces getHead verify erase sweep getImport importEntries createToken revokeToken
-    rotateKeys backup metrics docs contract contractForAdministrators deleteMemory
+    rotateKeys backup metrics docs contract contractForAdministrators topUsage deleteMemory
     indexStatus checkPolicy pushPolicy showPolicy explainPolicy simulatePolicy rollbackPolicy triggerIndex
     showSettings changeSettings forceDelete listAudit
     startPhase listTraces capture listCaptures dryRunCapture getCapture listRecords getRecord recall compileContext pinRecord unpinRecord
     listContradictions resolveContradiction captureConsent listConsents getConsent
     propose listProposals getProposal reviewLoad claimProposal releaseProposal decideProposals approveProposal
     revokeConsent correctRecord promoteRecord rejectProposal listSignals undo retractRecord rememberCaptures
+    memoryMetrics
 """
 """The operations in an order in which their examples can be true."""
 ANOTHER_NAME = {
@@ -49,9 +50,15 @@ NAMES = re.compile(
 )
 EARLIEST = 10**15
 """A number above it is a time: in nanoseconds, as policies are told it, or in microseconds; that was in 2001."""
-AGES = {"age_seconds", "oldest_seconds"}
+AGES = {"age_seconds", "oldest_seconds", "median_seconds", "p90_seconds", "oldest_open_seconds"} | {
+    "median_waiting_seconds",
+    "p90_waiting_seconds",
+    "oldest_waiting_seconds",
+}
 """How long something has waited, which is as long as the story takes."""
-CHANCE = re.compile(r"[0-9a-f]{64}|[0-9-]{10}T[0-9:]{8}(?:[.][0-9]{6})?Z|(?<=_)[0-9A-Za-z]{49}")
+CHANCE = re.compile(
+    r"[0-9a-f]{64}|\b[0-9a-f]{16}\b|[0-9-]{10}T[0-9:]{8}(?:[.][0-9]{6})?Z|[0-9]{4}-[0-9]{2}-[0-9]{2}(?!T)|(?<=_)[0-9A-Za-z]{49}"
+)
 
 
 def test_the_story_has_every_operation() -> None:
