@@ -42,6 +42,8 @@ from recollect.domain import (
     verification,
     words,
 )
+from recollect.domain.compiling import codes as compiling_codes
+from recollect.domain.compiling import counting, states, templates
 from recollect.domain.errors import RecollectError, all_errors
 from recollect.domain.governance import reasons as governance_reasons
 from recollect.domain.governance import terms
@@ -144,6 +146,10 @@ LIMITS = (
     Limit(notes, "MAX_TAG", "Characters of a tag."),
     Limit(notes, "MAX_QUERY", "Characters of a query of `memory_search`."),
     Limit(notes, "MAX_RESULTS", "Notes that `memory_search` gives."),
+    Limit(counting, "MAX_BUDGET", "Tokens of the budget of a context pack."),
+    Limit(states, "MAX_EXCERPTS", "Texts in each part of the state that a context pack is given."),
+    Limit(states, "MAX_EXCERPT", "Characters of such a text."),
+    Limit(templates, "MAX_TITLE", "Characters of the title of a block of a context pack."),
     Limit(notes, "MAX_CHAIN", "Notes that may have replaced each other, one after the other."),
 )
 
@@ -247,7 +253,7 @@ def reason_sets() -> list[type[StrEnum]]:
 
 def _reasons_of_the_way_in() -> list[type[StrEnum]]:
     """The closed sets of what is captured, decided, consented to and told."""
-    modules = (governance_reasons, terms, captures, deciding, codes)
+    modules = (governance_reasons, terms, captures, deciding, codes, compiling_codes)
     found = [each for module in modules for each in vars(module).values() if inspect.isclass(each)]
     sets = [each for each in found if issubclass(each, StrEnum) and each is not StrEnum]
     return list(dict.fromkeys([*sets, standing.Channel, standing.SourceClass, extraction.Trouble]))

@@ -10,7 +10,6 @@ import msgspec
 from recollect.domain.compiling.codes import Part
 from recollect.domain.compiling.states import Excerpt, State
 from recollect.domain.governance.terms import Kind, Source
-from recollect.domain.instants import parse_rfc3339
 from recollect.domain.recall.memories import Memory
 from recollect.domain.scrubbing import cleaned
 
@@ -43,12 +42,9 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 def offers_of(
     memories: Sequence[Memory], contradictions: Iterable[Mapping[str, Any]], state: State
 ) -> tuple[Offer, ...]:
-    """Everything that is offered, in the order in which its part shows it."""
-    remembered = [_remembered(each) for each in memories]
-    lately = [each for each in reversed(remembered) if each.part is Part.TURNS]
+    """Everything that is offered, in the order in which its part shows it; recall gives turns oldest first."""
     return (
-        *(each for each in remembered if each.part is not Part.TURNS),
-        *sorted(lately, key=_moment),  # of one moment, the best is the nearest
+        *(_remembered(each) for each in memories),
         *(_disputed(each) for each in contradictions),
         *(_excerpt(part, each) for part, excerpts in state.parts() for each in excerpts),
     )
@@ -74,10 +70,6 @@ def _part_of(memory: Memory) -> Part:
     if memory.pinned:
         return Part.PINNED
     return {Kind.PROFILE: Part.PROFILE, Kind.SHORT_TERM: Part.TURNS}.get(memory.kind, Part.RELEVANT)
-
-
-def _moment(offer: Offer) -> int:
-    return (parse_rfc3339(offer.at) if offer.at is not None else None) or 0
 
 
 def _disputed(told: Mapping[str, Any]) -> Offer:

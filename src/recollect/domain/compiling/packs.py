@@ -106,7 +106,7 @@ class Pack(msgspec.Struct, frozen=True, kw_only=True):
 
     def told(self) -> dict[str, Any]:
         """The pack as JSON, with its hash."""
-        told: dict[str, Any] = msgspec.to_builtins(self)
+        told: dict[str, Any] = msgspec.json.decode(canonical(self))
         return told | {"hash": self.hash}
 
 
