@@ -43,7 +43,8 @@ ANOTHER_NAME = {
     },
     "class": "evidence_link",
 }
-BEFORE = {"listContradictions": ("POST", "/v1/proposals", ANOTHER_NAME)}
+TEA = "/v1/memories?ns=user&ns=alice&ns=notes&key=tea"
+BEFORE = {"listContradictions": ("POST", "/v1/proposals", ANOTHER_NAME), "topUsage": ("GET", TEA, None)}
 """What must have happened for an example to be true, where no other example makes it so."""
 NAMES = re.compile(
     r"(?<=_)[0-9a-f]{32}(?![0-9A-Za-z])|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<![0-9A-Za-z])[0-9A-Za-z]{12}(?![0-9A-Za-z])"

@@ -70,6 +70,7 @@ from recollect.ports.store import Progress, Verification
 from recollect.service import archiving
 from recollect.service.administration import Administration
 from recollect.service.audit import Audited, checked_justification
+from recollect.service.governing.turns import Governing
 from recollect.service.guard import Ruling
 from recollect.service.hands import Hands
 from recollect.service.looking import look_for, read_look
@@ -110,7 +111,9 @@ class Justification:
     by: Caller
 
 
-class Memories(Hands, Recording, Reviewing, Consenting, Watching, Recalling, Contexts, Measuring, Administration):
+class Memories(
+    Hands, Governing, Recording, Reviewing, Consenting, Watching, Recalling, Contexts, Measuring, Administration
+):
     """The memories of one tenant, in the name of one caller. Get one from `recollect.open`."""
 
     def __init__(self, workings: Workings, caller: Caller, justification: Justification | None = None) -> None:

@@ -16,6 +16,7 @@ from recollect.service.audit import Audit
 from recollect.service.decisions import Decisions
 from recollect.service.extraction import Extractor
 from recollect.service.figures import Figures
+from recollect.service.governing.spaces import OpenSpaces
 from recollect.service.guard import Guard
 from recollect.service.indexing import Indexing
 from recollect.service.pipeline.engine import Remembering
@@ -54,6 +55,7 @@ class Workings:
     remembering: Remembering
     usage: Usage
     figures: Figures
+    spaces: OpenSpaces
 
     @staticmethod
     def over(
@@ -104,6 +106,7 @@ class Workings:
             remembering,
             Usage(store),
             Figures(),
+            OpenSpaces(store),
         )
 
     async def close(self) -> None:

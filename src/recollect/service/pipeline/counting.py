@@ -11,20 +11,25 @@ import msgspec
 from recollect.domain.governance.events import weighed
 from recollect.domain.governance.ids import ANONYMOUS, Numbering
 from recollect.domain.governance.items import Item, Meta
-from recollect.domain.governance.phases import Phase, PhaseRequest, begun, is_new
+from recollect.domain.governance.phases import Phase, PhaseRequest, Snapshot, begun, is_new, member_of
 from recollect.domain.governance.redaction import Redaction
 from recollect.domain.governance.spaces import phase_border
 from recollect.domain.governance.telling import Teller
 from recollect.domain.governance.terms import BorderAction, Kind, Space
 from recollect.domain.governance.traces import Trace
 from recollect.domain.instants import Instant
+from recollect.domain.queries import Find, Order
+from recollect.domain.reasons import Plane
 from recollect.domain.remembering.deciding import AUTHORITY_OF, key_for
+from recollect.domain.remembering.records import live_record
 from recollect.domain.statements import Statement
 from recollect.ports.clock import Ids
 from recollect.service.pipeline.draft import Draft
 from recollect.service.pipeline.places import TICK, Places
 from recollect.service.pipeline.proposals import Origin
 from recollect.service.pipeline.terms import PROFILE, Terms
+
+_PAGE = 500
 
 
 @dataclass(slots=True)
@@ -120,8 +125,25 @@ class Counting:
         counters = await self._counters(space)
         told = [*counters["phases"], msgspec.to_builtins(phase)]
         self.draft.put(self.places.counters(space), counters | {"phases": told})
+        if phases:
+            self.draft.put(self.places.phase(space, phases[-1].id), await self._held(space, phases[-1]))
         self.traces.append(self.teller.began(space, self.places.owners.of(space), phase))
         return phase
+
+    async def _held(self, space: Space, phase: Phase) -> Snapshot:
+        """What the space holds, as the phase that ends is remembered by."""
+        root, redaction = self.places.root(space), self.teller.redaction
+        members, cursor = [], None
+        while True:
+            page = await self.draft.unit.find(Find(Plane.RECORD, root, order=Order.KEY, limit=_PAGE, cursor=cursor))
+            for row in page.rows:
+                record = None if row.value is None or row.address.namespace != root else live_record(row.value)
+                if record is not None:
+                    item = record.item() if record.consent_id is None else redaction.hidden(record.item())
+                    members.append(member_of(item, redaction.shown_key(item)))
+            cursor = page.cursor
+            if cursor is None:
+                return Snapshot(phase.id, tuple(members))
 
     async def withheld_item(self, space: Space, statement: Statement, origin: Origin) -> Item:
         """The item that something would have become which may not be kept."""

@@ -113,6 +113,18 @@ class Places(msgspec.Struct, frozen=True):
         """How far the numbering of a space has come, and its phases."""
         return Address(Plane.LINK, self.root(space), NUMBERING)
 
+    def phase(self, space: Space, phase_id: str) -> Address:
+        """What a space held at the end of a phase."""
+        return Address(Plane.LINK, namespace((*self.root(space).segments, "phases")), phase_id)
+
+    def turn(self, number: int) -> Address:
+        """A step of a conversation."""
+        return Address(Plane.TURN, self.root(Space.SESSION), f"{number:010d}")
+
+    def request(self, digest: str) -> Address:
+        """The step that a request led to, by the key that its caller gave it."""
+        return Address(Plane.LINK, namespace((*self.root(Space.SESSION).segments, "requests")), digest)
+
     def record(self, space: Space, key: str) -> Address:
         """A record."""
         return Address(Plane.RECORD, self.root(space), key)

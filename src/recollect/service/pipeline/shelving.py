@@ -89,6 +89,17 @@ class Shelving(Counting):
         self.traces.append(self.teller.deleted(space, owner, phase_id, item, Reason.EXPIRED))
 
     async def end(self, record: Record, reason: Reason, replaced_by: str | None = None) -> None:
+        """Draft the end of a record, and tell of it."""
+        await self.shelve(record, reason, replaced_by)
+        if record.ended_at is not None:
+            return  # it was told before that it is gone, and now nothing is left of it
+        phase_id = (await self._phase_of(record.space)).get("phase_id", "phase-unknown")
+        self.traces.append(
+            self.teller.deleted(record.space, record.owner, phase_id, record.item(), reason, replaced_by)
+        )
+        self.ended.append(record.id)
+
+    async def shelve(self, record: Record, reason: Reason, replaced_by: str | None = None) -> None:
         """Draft the end of a record. What another stands in place of is kept for those who ask for history."""
         space, key = record.space, record.id.split(":", 2)[2]
         address = self.places.record(space, key)
@@ -101,14 +112,11 @@ class Shelving(Counting):
         else:
             self.draft.delete(address)
         if record.ended_at is not None:
-            return  # it was told before that it is gone, and now nothing is left of it
+            return
         if record.ends_at is not None:
             self.draft.delete(ending(record.id, record.ends_at))
         digests = self._digests(record.entity, record.predicate, record.value, record.dedup_key)
         await self._unclaim(space, key, digests)
-        phase_id = (await self._phase_of(space)).get("phase_id", "phase-unknown")
-        self.traces.append(self.teller.deleted(space, record.owner, phase_id, record.item(), reason, replaced_by))
-        self.ended.append(record.id)
 
     async def _unclaim(self, space: Space, key: str, digests: Iterable[str]) -> None:
         """Draft that a record no longer says anything about what it was about."""

@@ -1,0 +1,1 @@
+"""Governing: turns of a conversation, recalled and recorded under the contract of a profile."""
