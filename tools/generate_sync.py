@@ -18,6 +18,8 @@ SOURCES = (
     ("pipeline/reviewing", "Reviewing"),
     ("pipeline/consenting", "Consenting"),
     ("pipeline/watching", "Watching"),
+    ("governing/turns", "Governing"),
+    ("governing/profiles", "Profiles"),
     ("recalling/recall", "Recalling"),
     ("recalling/contexts", "Contexts"),
     ("measuring/measures", "Measuring"),
@@ -49,6 +51,7 @@ from recollect.domain.rows import Item
 from recollect.ports.policy import Explanation, Report
 from recollect.ports.store import Progress, Verification
 from recollect.service.audit import AuditPage
+from recollect.service.governing.profiles import DEFAULT
 from recollect.service.memories import Memories
 from recollect.service.pipeline.capturing import NOW
 from recollect.service.pipeline.reviewing import CLAIM_SECONDS
