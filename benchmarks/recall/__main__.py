@@ -13,6 +13,7 @@ from time import monotonic
 from benchmarks.machine import machine_facts
 from benchmarks.recall.data import APART, conversations
 from benchmarks.recall.metrics import Figures, figures_of, interval, mean
+from benchmarks.recall.records import RANKERS, ask_recall, opened_with
 from benchmarks.recall.subjects import MODES, LangGraphStore, PlainBm25, ask, embedder_of, opened, store
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -41,12 +42,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for number, conversation in enumerate(conversations(asked.data, asked.most)):
             if number % asked.every != asked.first:
                 continue
-            with opened(Path(made) / str(number), asked.cache) as memories:
+            with (
+                opened(Path(made) / str(number), asked.cache) as memories,
+                opened_with(Path(made) / f"{number}-records", asked.cache, conversation) as records,
+            ):
                 store(memories, conversation)
                 peers = (PlainBm25(conversation.turns), LangGraphStore(conversation.turns, embedder_of(memories)))
                 for question in conversation.questions:
                     rankings = {mode: ask(memories, conversation, question.text, mode) for mode in MODES}
                     rankings |= {peer.name: peer.ask(question.text) for peer in peers}
+                    rankings |= {
+                        f"recall, {ranker}": ask_recall(records, conversation, question.text, ranker)
+                        for ranker in RANKERS
+                    }
                     for subject, ranking in rankings.items():
                         figures = figures_of(question, ranking)
                         for category in (question.category, *(() if question.category in APART else (ALL,))):

@@ -25,6 +25,16 @@ BY_ENTITY = "entity"
 """Why a memory was recalled: what it is about is spoken of in many of those that were found."""
 
 
+def weights_of(ranker: Ranker) -> dict[str, float] | None:
+    """What each part counts; None where whole numbers are added up."""
+    if ranker is Ranker.DETERMINISTIC:
+        return None
+    if ranker is Ranker.BLENDED:
+        return {"similarity": SIMILARITY, "recency": RECENCY, "entity": ENTITY}
+    parts = {"similarity": 1.0, "recency": NEWER, "importance": WEIGHTIER}
+    return {name: round(part / sum(parts.values()), _DIGITS) for name, part in parts.items()}
+
+
 class Candidate(NamedTuple):
     """A record that was found, and how well it answers the query, from 0 to 1."""
 

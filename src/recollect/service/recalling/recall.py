@@ -20,15 +20,13 @@ from recollect.domain.reasons import Plane
 from recollect.domain.recall.asking import Asked, Ranker, read_asked
 from recollect.domain.recall.memories import Memory, hash_of, recalled
 from recollect.domain.recall.ranking import (
-    ENTITY,
-    RECENCY,
-    SIMILARITY,
     Candidate,
     Placed,
     below_their_heirs,
     counted,
     newest,
     ranked,
+    weights_of,
 )
 from recollect.domain.recall.window import By, counts, facts, turns
 from recollect.domain.remembering.records import Record, read_record
@@ -70,7 +68,7 @@ class Recalling(Person):
         kinds: Sequence[str] | None = None,
         tiers: Sequence[str] | None = None,
         event_types: Sequence[str] | None = None,
-        ranker: str = "blended",
+        ranker: str = "relevance",
         limit: int = 10,
         min_score: float | None = None,
         as_of: datetime | None = None,
@@ -133,7 +131,7 @@ class Recalling(Person):
         trace_id = await keep_trace(self._workings, places, self._tenant, self._actor, told)
         explanation = gathering.explanation() if asked.explain else None
         return {
-            "memories": [msgspec.to_builtins(each) for each in memories],
+            "memories": msgspec.json.decode(msgspec.json.encode(memories)),
             "contradictions": unsettled,
             "notice": SUGGESTIONS if any(each.behavioral for each in memories) else None,
             "borders": [each.told() for each in borders],
@@ -270,10 +268,10 @@ class Gathering:
 
     def explanation(self) -> dict[str, Any]:
         """What there is to say about the whole answer."""
-        weights = {"similarity": SIMILARITY, "recency": RECENCY, "entity": ENTITY}
-        asked = self._asked
-        said: dict[str, Any] = {"ranker": asked.ranker.value, "moment": shapes.written(self._source.moment)}
-        if asked.ranker is Ranker.BLENDED:
+        ranker, moment = self._asked.ranker, self._source.moment
+        said: dict[str, Any] = {"ranker": ranker.value, "moment": shapes.written(moment)}
+        weights = weights_of(ranker)
+        if weights is not None and self._asked.query is not None:
             said["weights"] = weights
         return said | self._said
 
