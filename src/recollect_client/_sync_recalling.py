@@ -47,7 +47,7 @@ class Recalling(ABC):
         kinds: Sequence[str] | None = None,
         tiers: Sequence[str] | None = None,
         event_types: Sequence[str] | None = None,
-        ranker: str = "blended",
+        ranker: str = "relevance",
         limit: int = 10,
         min_score: float | None = None,
         as_of: datetime | None = None,
@@ -58,9 +58,10 @@ class Recalling(ABC):
     ) -> dict[str, Any]:
         """The memories that answer a query, best first, each with what it rests on and why it is there.
 
-        `spaces` are read in their order; a border that may not be crossed is told, and nothing behind it. `freshness`
-        is how old they may be, in seconds. The ranker is `blended` or `deterministic`. With `as_of`, as they were
-        recalled then; with `history`, also what others stand in place of. `explain` says how each was ranked.
+        First come the last turns of the session, then what answers the query, then facts of profiles. A border that may
+        not be crossed is told, and nothing behind it. `freshness` is how old they may be, in seconds. The ranker is
+        `relevance`, `blended` or `deterministic`. With `as_of`, as they were recalled then; with `history`, also what
+        others stand in place of. `explain` says how each was ranked.
         """
         fields = {
             "query": query,
@@ -101,7 +102,7 @@ class Recalling(ABC):
         kinds: Sequence[str] | None = None,
         tiers: Sequence[str] | None = None,
         event_types: Sequence[str] | None = None,
-        ranker: str = "blended",
+        ranker: str = "relevance",
         limit: int = 50,
         min_score: float | None = None,
         as_of: datetime | None = None,

@@ -30,6 +30,7 @@ STORY = """
     listContradictions resolveContradiction captureConsent listConsents getConsent
     propose listProposals getProposal reviewLoad claimProposal releaseProposal decideProposals approveProposal
     revokeConsent correctRecord promoteRecord rejectProposal listSignals undo retractRecord rememberCaptures
+    putProfile getProfile listProfiles takeTurn recallTurn
     memoryMetrics
 """
 """The operations in an order in which their examples can be true."""
@@ -57,6 +58,9 @@ AGES = {"age_seconds", "oldest_seconds", "median_seconds", "p90_seconds", "oldes
     "oldest_waiting_seconds",
 }
 """How long something has waited, which is as long as the story takes."""
+FEW = {"checks", "events"}
+SOME = {"policy", "policy_snapshot", "contract"}
+"""Of which an example shows the first few, and some members."""
 CHANCE = re.compile(
     r"[0-9a-f]{64}|\b[0-9a-f]{16}\b|[0-9-]{10}T[0-9:]{8}(?:[.][0-9]{6})?Z|[0-9]{4}-[0-9]{2}-[0-9]{2}(?!T)|(?<=_)[0-9A-Za-z]{49}"
 )
@@ -168,12 +172,11 @@ def expected(operation: dict[str, Any]) -> tuple[int, Any]:
 def same(example: Any, answer: Any, known: dict[str, str]) -> bool:
     """True when both say the same, apart from times, hashes and secrets; names of chance may differ, but not change.
 
-    A score is any, since it depends on the model and the machine. Of the many checks of a policy, an example shows the
-    first few.
+    A score is any, since it depends on the model and the machine. Of the many checks of a policy and the many events
+    of a turn, an example shows the first few; of what governs a decision, some of it.
     """
     if isinstance(example, dict) and isinstance(answer, dict):
-        if example.get("checks"):
-            answer = {**answer, "checks": answer.get("checks", [])[: len(example["checks"])]}
+        answer = {name: _begun(name, example.get(name), each) for name, each in answer.items()}
         told = [name for name in example if name not in AGES]
         return example.keys() == answer.keys() and all(same(example[name], answer[name], known) for name in told)
     if isinstance(example, list) and isinstance(answer, list):
@@ -188,3 +191,12 @@ def same(example: Any, answer: Any, known: dict[str, str]) -> bool:
         return False
     names = zip(NAMES.findall(example), NAMES.findall(answer), strict=True)
     return all(known.setdefault(shown, met) == met for shown, met in names)
+
+
+def _begun(name: str, shown: Any, answer: Any) -> Any:
+    """As much of an answer as an example shows, where it shows only some."""
+    if name in FEW and isinstance(shown, list) and shown and isinstance(answer, list):
+        return answer[: len(shown)]
+    if name in SOME and isinstance(shown, dict) and shown and isinstance(answer, dict):
+        return {each: value for each, value in answer.items() if each in shown}
+    return answer

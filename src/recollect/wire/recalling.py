@@ -26,7 +26,7 @@ class Scoped(Strict):
     kinds: list[str] | None = None
     tiers: list[str] | None = None
     event_types: list[str] | None = None
-    ranker: str = Ranker.BLENDED
+    ranker: str = Ranker.RELEVANCE
     min_score: int | float | None = None
     as_of: str | None = None
     history: bool = False

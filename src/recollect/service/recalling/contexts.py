@@ -45,7 +45,7 @@ class Contexts(Person):
         kinds: Sequence[str] | None = None,
         tiers: Sequence[str] | None = None,
         event_types: Sequence[str] | None = None,
-        ranker: str = "blended",
+        ranker: str = "relevance",
         limit: int = LIMIT,
         min_score: float | None = None,
         as_of: datetime | None = None,
