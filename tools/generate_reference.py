@@ -52,12 +52,17 @@ from recollect.domain.remembering import captures, deciding
 from recollect.ports import credentials, embedder, extractor, keys, policy, store, vectors
 from recollect.service import audit, identity, looking, policies, reading, transfer, tuning, views
 from recollect.service.administration import Administration
+from recollect.service.governing.profiles import Profiles
+from recollect.service.governing.turns import Governing
 from recollect.service.hands import Hands
+from recollect.service.measuring.measures import Measuring
 from recollect.service.pipeline.capturing import Capturing
 from recollect.service.pipeline.consenting import Consenting
 from recollect.service.pipeline.recording import Recording
 from recollect.service.pipeline.reviewing import Reviewing
 from recollect.service.pipeline.watching import Watching
+from recollect.service.recalling.contexts import Contexts
+from recollect.service.recalling.recall import Recalling
 from recollect.surfaces import service as serving
 from recollect.surfaces.rest import connections
 from recollect.wire import requests
@@ -460,7 +465,21 @@ def public_methods() -> list[object]:
     """The methods of `Memories` that callers use, in the order of their definition."""
     return [
         method
-        for cls in (recollect.Memories, Hands, Capturing, Recording, Reviewing, Consenting, Watching, Administration)
+        for cls in (
+            recollect.Memories,
+            Hands,
+            Capturing,
+            Recording,
+            Reviewing,
+            Consenting,
+            Watching,
+            Governing,
+            Profiles,
+            Recalling,
+            Contexts,
+            Measuring,
+            Administration,
+        )
         for name, method in vars(cls).items()
         if inspect.isfunction(method) and not name.startswith("_")
     ]

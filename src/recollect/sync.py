@@ -256,14 +256,6 @@ class MemoriesSync:
             )
         )
 
-    def head(self) -> str:
-        """Where the log ends, as text to keep elsewhere: given to `verify` later, it proves nothing was cut off."""
-        return drive(self._memories.head())
-
-    def verify(self, *, head: str | None = None, progress: Progress | None = None) -> Verification:
-        """Check that nothing was altered, removed, swapped or cut off, in the log or in what it tells of."""
-        return drive(self._memories.verify(head=head, progress=progress))
-
     def close(self) -> None:
         """Finish what was acknowledged and close everything."""
         return drive(self._memories.close())
@@ -702,6 +694,14 @@ class MemoriesSync:
     def backup(self, target: str | Path, *, progress: Progress | None = None) -> None:
         """Write a consistent copy of the data to a new file. Keys are not in it: keep those apart."""
         return drive(self._memories.backup(target, progress=progress))
+
+    def head(self) -> str:
+        """Where the log ends, as text to keep elsewhere: given to `verify` later, it proves nothing was cut off."""
+        return drive(self._memories.head())
+
+    def verify(self, *, head: str | None = None, progress: Progress | None = None) -> Verification:
+        """Check that nothing was altered, removed, swapped or cut off, in the log or in what it tells of."""
+        return drive(self._memories.verify(head=head, progress=progress))
 
     def create_token(
         self,

@@ -71,12 +71,15 @@ async def test_reviews_and_contradictions_are_timed_by_the_clock(place: str) -> 
     async with scene(place) as here:
         await here.say("My name is Ada.")
         here.clock.advance(60)
-        await here.say("My name is Bea.")  # differs: a person decides
+        await here.say("Actually, my name is Grace.")  # settled by a rule, at once
+        here.clock.advance(60)
+        await here.say("My name is Ada.")  # differs from a correction: a person decides
         (waiting,) = await here.waiting()
         here.clock.advance(2 * HOUR)
         open_ones = (await here.admin.memory_metrics())["contradictions"]
         assert (open_ones["open"], open_ones["resolved"]) == (1, 0)
         assert open_ones["oldest_open_seconds"] == pytest.approx(2 * HOUR, abs=0.001)
+        assert open_ones["resolved_by_rule"] == 1
         await here.maria.approve_proposal(waiting["proposal_id"])
         told = await here.admin.memory_metrics()
         assert told["scope"] == "tenant"

@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 import timeit
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 
+from recollect.domain.measuring.figures import LABELS, Figure
 from recollect.domain.retention import Pass
+from recollect.service.figures import Figures
 from recollect.surfaces import metrics as module
 from recollect.surfaces.metrics import Metrics
 
@@ -77,6 +80,40 @@ def test_sweeps_are_counted_by_step_and_every_step_is_there_from_the_start() -> 
     assert value(metrics, "recollect_sweep_seconds_count") == 2
 
 
+def test_the_way_out_is_counted_and_every_figure_is_there_from_the_start() -> None:
+    metrics, figures = Metrics(), Figures()
+    for figure, labels in LABELS.items():
+        known = {name: values[0] for name, values in labels.items()}
+        assert value(metrics, f"recollect_{figure}_total", **known) == 0
+    figures.follow(metrics)
+    for ranker, hits in (("blended", 3), ("blended", 0), ("deterministic", 1)):
+        figures.count(Figure.RECALLS, {"ranker": ranker})
+        figures.count(Figure.RECALL_HITS, {"ranker": ranker}, int(hits > 0))
+        figures.count(Figure.RECALLED_MEMORIES, {"ranker": ranker}, hits)
+    figures.count(Figure.CONTEXT_PACKS)
+    figures.count(Figure.GOVERNED_TURNS)
+    assert value(metrics, "recollect_recalls_total", ranker="blended") == 2
+    assert value(metrics, "recollect_recall_hits_total", ranker="blended") == 1
+    assert value(metrics, "recollect_recalled_memories_total", ranker="blended") == 3
+    assert value(metrics, "recollect_recalled_memories_total", ranker="deterministic") == 1
+    assert value(metrics, "recollect_context_packs_total") == value(metrics, "recollect_governed_turns_total") == 1
+
+
+def test_what_waits_for_people_is_told_as_it_was_last_looked_at() -> None:
+    metrics = Metrics()
+    assert value(metrics, "recollect_proposals_waiting") == 0
+    metrics.queued(7, 90.5)
+    assert value(metrics, "recollect_proposals_waiting") == 7
+    assert value(metrics, "recollect_proposals_oldest_seconds") == 90.5
+
+
+def test_every_metric_is_in_the_guide() -> None:
+    guide = (Path(__file__).parents[2] / "docs/how-to/watch-the-service.md").read_text()
+    names = {name.removesuffix("_bucket").removesuffix("_sum").removesuffix("_count") for name, _ in samples(Metrics())}
+    told = {name.removesuffix("_created") for name in names if name.startswith("recollect_")}
+    assert [name for name in sorted(told) if f"`{name}`" not in guide and f"`{name}_total`" not in guide] == []
+
+
 def test_the_process_tells_its_own_figures() -> None:
     assert (value(Metrics(), "process_resident_memory_bytes") or 0) > 1_000_000
 
@@ -115,7 +152,7 @@ def test_no_label_names_a_tenant_a_user_or_a_key() -> None:
     metrics = Metrics()
     asked(metrics, "/v1/memories", "GET", 404, 0.001, "not_found")
     labels = {name for _, pairs in samples(metrics) for name, _ in pairs}
-    assert labels == {"route", "method", "status", "code", "step", "le"}
+    assert labels == {"route", "method", "status", "code", "step", "le", "ranker"}
 
 
 def cost(act: Callable[[], None]) -> float:

@@ -280,11 +280,11 @@ async def test_the_list_is_ordered_narrowed_and_bounded(here: Scene, monkeypatch
 
 
 async def test_usage_is_for_administrators_and_auditors(here: Scene) -> None:
-    for ask in (lambda who: who.get_usage(NOTES, "tea"), lambda who: who.top_usage()):
+    for who in (here.alice, here.maria):
         with pytest.raises(Forbidden):
-            await ask(here.alice)
+            await who.get_usage(NOTES, "tea")
         with pytest.raises(Forbidden):
-            await ask(here.maria)
+            await who.top_usage()
     await here.as_user("eve", "auditor").top_usage()
     with pytest.raises(InvalidQuery):
         await here.admin.top_usage(sort="name")
@@ -307,8 +307,10 @@ async def test_records_count_apart_from_items_of_the_same_name(here: Scene) -> N
 async def test_the_counter_writes_down_tidies_and_tells_how_much_waits(here: Scene) -> None:
     await here.alice.put(NOTES, "tea", {"text": "green"})
     await here.alice.get(NOTES, "tea")
-    await here.say("Remember this for the project: I prefer tea.", session="s1", project="apollo", user="alice")
-    waiting = len(await here.waiting())
+    for text in ("My name is Ada.", "Actually, my name is Grace.", "My name is Ada."):
+        here.clock.advance(1)
+        await here.say(text)
+    assert len(await here.waiting()) == 1
     here.clock.advance(90)
     told: list[tuple[int, float]] = []
     workings = here.root.workings
@@ -321,7 +323,7 @@ async def test_the_counter_writes_down_tidies_and_tells_how_much_waits(here: Sce
         report=lambda *figures: told.append(figures),
     )
     assert await counter.round() == 1
-    assert told == [(waiting, 90.0 if waiting else 0.0)]
+    assert told == [(1, 90.0)]
     await here.alice.delete(NOTES, "tea")
     assert await counter.round() == 0
     assert await kept(here) == 0

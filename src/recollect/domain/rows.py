@@ -53,9 +53,9 @@ class Item:
 
     __slots__ = ("_attributes", "_value", "row", "usage")
 
-    def __init__(self, row: Row, usage: dict[str, Any] | None = None) -> None:
+    def __init__(self, row: Row) -> None:
         self.row = row
-        self.usage = usage
+        self.usage: dict[str, Any] | None = None
         """How often and when it was last fetched; None unless that was asked for."""
         self._value: dict[str, Any] | None = None
         self._attributes: dict[str, Any] | None = None

@@ -29,10 +29,10 @@ from recollect.domain.reasons import Plane
 from recollect.domain.values import encode_value
 from recollect.ports.keys import erasure_of
 from recollect.ports.policy import Explanation, Question, Report
-from recollect.ports.store import Progress
+from recollect.ports.store import Progress, Verification
 from recollect.service.audit import Audited, AuditPage, checked_justification
 from recollect.service.policies import PolicyInForce, Simulation
-from recollect.service.reading import read_path
+from recollect.service.reading import read_head, read_path
 from recollect.service.sweeping import sweep
 from recollect.service.tokens import NewToken, Token
 from recollect.service.transfer import ExportPage, Imported
@@ -100,6 +100,17 @@ class Administration:
         """Write a consistent copy of the data to a new file. Keys are not in it: keep those apart."""
         self._guard.permit(self._caller, Action.BACKUP)
         await self._store.backup(read_path(target), progress)
+
+    async def head(self) -> str:
+        """Where the log ends, as text to keep elsewhere: given to `verify` later, it proves nothing was cut off."""
+        self._guard.permit(self._caller, Action.VERIFY)
+        return (await self._store.head(self._tenant)).text()
+
+    async def verify(self, *, head: str | None = None, progress: Progress | None = None) -> Verification:
+        """Check that nothing was altered, removed, swapped or cut off, in the log or in what it tells of."""
+        self._guard.permit(self._caller, Action.VERIFY)
+        expected = read_head(head)
+        return await self._store.verify(self._tenant, expected=expected, progress=progress)
 
     # -- API keys, and moving elsewhere
 

@@ -64,6 +64,14 @@ class AuditPage:
     cursor: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Justification:
+    """Why an administrator reads what may not be theirs, and who it is."""
+
+    why: str
+    by: Caller
+
+
 class Audit:
     """What administrators did, tenant by tenant; what concerns the service is in its own tenant."""
 

@@ -6,9 +6,7 @@ This is the store's own door for code in the same process; every other door call
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from time import monotonic
 from types import TracebackType
 from typing import Any, TypeVar
 from uuid import UUID
@@ -47,7 +45,6 @@ from recollect.domain.indexable import wants_index
 from recollect.domain.instants import Instant, later
 from recollect.domain.queries import (
     Archived,
-    EventPage,
     EventQuery,
     Find,
     NamespaceQuery,
@@ -66,10 +63,9 @@ from recollect.domain.ranking import Mode
 from recollect.domain.reasons import Plane
 from recollect.domain.rows import Item
 from recollect.domain.values import encode_value
-from recollect.ports.store import Progress, Verification
 from recollect.service import archiving
 from recollect.service.administration import Administration
-from recollect.service.audit import Audited, checked_justification
+from recollect.service.audit import Audited, Justification, checked_justification
 from recollect.service.governing.turns import Governing
 from recollect.service.guard import Ruling
 from recollect.service.hands import Hands
@@ -83,7 +79,6 @@ from recollect.service.reading import (
     MAX_WAIT_SECONDS,
     read_archived,
     read_fields,
-    read_head,
     read_kinds,
     read_moment,
     read_optional_moment,
@@ -95,20 +90,13 @@ from recollect.service.reading import (
 from recollect.service.recalling.contexts import Contexts
 from recollect.service.recalling.recall import Recalling
 from recollect.service.views import DeleteOp, Events, Found, MemoryEvent, PutOp, Written
+from recollect.service.waiting import events_within
 from recollect.service.workings import Workings
 
 Result = TypeVar("Result")
 _ITEMS = frozenset({Plane.ITEM})
 _MOST_CHANGES = 8
 """How often a write is decided anew because the policy changed under it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Justification:
-    """Why an administrator reads what may not be theirs, and who it is."""
-
-    why: str
-    by: Caller
 
 
 class Memories(
@@ -303,11 +291,11 @@ class Memories(
             row = await self._store.get(self._tenant, address, as_of=read_moment(as_of))
         if row is None or not shows(wanted, archived=row.archived):
             return None
-        usage = (await self._workings.usage.of((row,)))[0] if include_usage else None
+        item = Item(row)
+        await self._workings.usage.show((item,) if include_usage else ())
         if as_of is None and self._justification is None:
-            now = self._workings.clock()
-            self._workings.usage.note(self._tenant, address.namespace, key, Plane.ITEM, now, row.created_at)
-        return Item(row, usage)
+            self._workings.usage.load(row, self._workings.clock())
+        return item
 
     async def get_by_id(self, item_id: UUID) -> Item | None:
         """The version of an item with this id, live or not; None when there is none that the caller may read."""
@@ -362,7 +350,8 @@ class Memories(
                 return Found([], None)
             place = self._scope(view.prefix, within)
             found = await look_for(self._workings, self._tenant, place, view, look, seconds)
-            return await self._with_usage(found) if include_usage else found
+            await self._workings.usage.show(found if include_usage else ())
+            return found
         if mode != Mode.HYBRID or min_score is not None or explain is not False or wait is not None:
             raise InvalidQuery("mode, min_score, explain and wait go with a query: say what to look for")
         wish = Find(
@@ -382,11 +371,7 @@ class Memories(
             return Found([], None)
         page = await self._store.find(self._tenant, wish)
         found = Found([Item(row) for row in page.rows], page.cursor)
-        return await self._with_usage(found) if include_usage else found
-
-    async def _with_usage(self, found: Found) -> Found:
-        for item, usage in zip(found, await self._workings.usage.of([each.row for each in found]), strict=True):
-            item.usage = usage
+        await self._workings.usage.show(found if include_usage else ())
         return found
 
     async def list_namespaces(
@@ -458,29 +443,8 @@ class Memories(
             checked_limit(limit),
             filter=parse_filter(None) if view is None else view.filter,
         )
-        page = await self._events(query, seconds)
+        page = await events_within(self._store, self._tenant, query, seconds)
         return Events([MemoryEvent(entry) for entry in page.entries], event_cursor(page.after), page.complete)
-
-    async def _events(self, query: EventQuery, seconds: float) -> EventPage:
-        """The page, once there is something on it or the time is up; news of no concern do not end the wait."""
-        deadline = monotonic() + seconds
-        page = await self._store.events(self._tenant, query)
-        while not page.entries and page.complete and (left := deadline - monotonic()) > 0:
-            if not await self._store.wait(self._tenant, page.after, left):
-                break
-            page = await self._store.events(self._tenant, replace(query, after=page.after))
-        return page
-
-    async def head(self) -> str:
-        """Where the log ends, as text to keep elsewhere: given to `verify` later, it proves nothing was cut off."""
-        self._guard.permit(self._caller, Action.VERIFY)
-        return (await self._store.head(self._tenant)).text()
-
-    async def verify(self, *, head: str | None = None, progress: Progress | None = None) -> Verification:
-        """Check that nothing was altered, removed, swapped or cut off, in the log or in what it tells of."""
-        self._guard.permit(self._caller, Action.VERIFY)
-        expected = read_head(head)
-        return await self._store.verify(self._tenant, expected=expected, progress=progress)
 
     # -- opening and closing
 

@@ -16,7 +16,7 @@ from recollect.domain.errors import OutcomeUnknown, RecollectError
 from recollect.domain.instants import Instant
 from recollect.domain.queries import Archived, Find, Order
 from recollect.domain.reasons import Plane
-from recollect.domain.rows import Row
+from recollect.domain.rows import Item, Row
 from recollect.domain.usage import Used, joined, settled, unused
 from recollect.ports.store import Store
 from recollect.ports.units import UnitOfWork
@@ -53,6 +53,10 @@ class Usage:
     ) -> None:
         """That something was given to somebody who asked for it; `since` is when it came to be, if that is known."""
         self._keep({(tenant, Address(plane, namespace, key)): Used(Instant(-1) if since is None else since, 1, at)})
+
+    def load(self, row: Row, at: Instant) -> None:
+        """That this row was given to somebody who asked for it."""
+        self._keep({(row.tenant, row.address): Used(row.created_at, 1, at)})
 
     def _keep(self, loads: Mapping[tuple[str, Address], Used]) -> None:
         with self._lock:
@@ -183,6 +187,13 @@ class Usage:
             _tell("usage.unread", code=problem.code, things=len(rows))
             return [None] * len(rows)
         return [self._shown(row, _held(held)) for row, held in zip(rows, found, strict=True)]
+
+    async def show(self, items: Iterable[Item]) -> None:
+        """Let items say how often they were fetched so far; nothing is asked for none."""
+        shown = list(items)
+        if shown:
+            for item, usage in zip(shown, await self.of([each.row for each in shown]), strict=True):
+                item.usage = usage
 
     def _shown(self, row: Row, held: _Held) -> dict[str, Any]:
         used = held.get(row.address.plane.value)

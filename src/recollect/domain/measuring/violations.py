@@ -1,4 +1,4 @@
-"""Violations: records that tell of a person without a consent that covers them. There should be none."""
+"""Violations: records that tell of a person without a consent that covers them, of which there should be none."""
 
 from __future__ import annotations
 
