@@ -205,7 +205,7 @@ class AsyncRecalling(ABC):
     ) -> dict[str, Any]:
         """Say what a profile is from now on; the versions before stay, and turns that they governed keep them.
 
-        It is not repeated when its answer was lost, unless `expected_version` keeps it from being done twice.
+        It is not repeated when its answer was lost: that would make another version.
         """
         fields = {"settings": scopes.object_given(settings, "settings"), "expected_version": expected_version}
         path = f"/v1/profiles/{requests.in_path(name)}"
