@@ -292,7 +292,8 @@ class Memories(
         if row is None or not shows(wanted, archived=row.archived):
             return None
         item = Item(row)
-        await self._workings.usage.show((item,) if include_usage else ())
+        if include_usage:
+            await self._workings.usage.show((item,))
         if as_of is None and self._justification is None:
             self._workings.usage.load(row, self._workings.clock())
         return item

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -25,6 +26,8 @@ MOST_WAITING = 20_000
 """Loads of so many different things are noted between two times of writing down; those of others are not counted."""
 MOST_LOOKED_AT = 50_000
 """So many things are looked at for a list of those that are used most."""
+_FEW = 1_000
+"""Loads of so many versions are noted by their ids, before they are brought to the rest."""
 _BATCH = 100
 _PAGE = 500
 _ACTOR = "counter"
@@ -35,12 +38,24 @@ _Held = dict[str, Used]
 log = logging.getLogger("recollect.usage")
 
 
+@dataclass(slots=True)
+class _Noted:
+    """How often one version was given lately."""
+
+    tenant: str
+    address: Address
+    since: Instant
+    count: int
+    last: Instant
+
+
 class Usage:
     """Counts loads. Whatever goes wrong with it is told in the log, and to no reader."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
+        self._noted: dict[bytes, _Noted] = {}
         self._waiting: Loads = {}
         self._under_way: list[Loads] = []
         self._dropped = 0
@@ -55,24 +70,41 @@ class Usage:
         self._keep({(tenant, Address(plane, namespace, key)): Used(Instant(-1) if since is None else since, 1, at)})
 
     def load(self, row: Row, at: Instant) -> None:
-        """That this row was given to somebody who asked for it."""
-        self._keep({(row.tenant, row.address): Used(row.created_at, 1, at)})
+        """That this row was given to somebody who asked for it; by its id, since reads go through here."""
+        with self._lock:
+            noted = self._noted.get(row.id)
+            if noted is not None:
+                noted.count += 1
+                noted.last = at
+                return
+            self._noted[row.id] = _Noted(row.tenant, row.address, row.created_at, 1, at)
+            if len(self._noted) >= _FEW:
+                self._fold()
+
+    def _fold(self) -> None:
+        """Bring what was noted by ids to the rest; the lock is held."""
+        noted, self._noted = self._noted, {}
+        for each in noted.values():
+            self._take((each.tenant, each.address), Used(each.since, each.count, each.last))
 
     def _keep(self, loads: Mapping[tuple[str, Address], Used]) -> None:
         with self._lock:
-            waiting = self._waiting
             for thing, used in loads.items():
-                before = waiting.get(thing)
-                if before is None and len(waiting) >= MOST_WAITING:
-                    self._dropped += used.count
-                    continue
-                both = joined(before, used)
-                if both is not None:
-                    waiting[thing] = both
+                self._take(thing, used)
+
+    def _take(self, thing: tuple[str, Address], used: Used) -> None:
+        before = self._waiting.get(thing)
+        if before is None and len(self._waiting) >= MOST_WAITING:
+            self._dropped += used.count
+            return
+        both = joined(before, used)
+        if both is not None:
+            self._waiting[thing] = both
 
     def forget(self, tenant: str, within: Namespace) -> None:
         """Drop what was noted of things at or below a namespace."""
         with self._lock:
+            self._fold()
             for loads in (self._waiting, *self._under_way):
                 for thing in [each for each in loads if each[0] == tenant and within.contains(each[1].namespace)]:
                     del loads[thing]
@@ -82,6 +114,7 @@ class Usage:
     async def flush(self) -> int:
         """Write down what was noted, and say of how many things; what cannot be written now waits for the next time."""
         with self._lock:
+            self._fold()
             taken, self._waiting = self._waiting, {}
             dropped, self._dropped = self._dropped, 0
             self._under_way.append(taken)
@@ -198,6 +231,7 @@ class Usage:
     def _shown(self, row: Row, held: _Held) -> dict[str, Any]:
         used = held.get(row.address.plane.value)
         with self._lock:
+            self._fold()
             noted = [loads.get((row.tenant, row.address)) for loads in (self._waiting, *self._under_way)]
         for each in noted:
             if each is not None and each.since < 0:
