@@ -80,6 +80,7 @@ def test_a_run_leaves_the_figures_of_every_subject(data: Path, tmp_path: Path) -
         )
     rows = json.loads((tmp_path / "out" / "recall.json").read_text())["figures"]
     subjects = {"hybrid", "semantic", "lexical", "BM25 alone", "LangGraph InMemoryStore, same model"}
+    subjects |= {"recall, relevance", "recall, blended"}
     assert {row["subject"] for row in rows} == subjects
     found = {(row["benchmark"], row["subject"], row["category"]): row for row in rows}
     assert found["LoCoMo", "hybrid", "all"]["questions"] == 2, "adversarial questions are counted apart"

@@ -23,37 +23,35 @@ async def planted(
     """The id of a record that says this."""
     kind, space = Kind(more.pop("kind", "semantic")), Space(more.pop("space", "user"))
     places, number = Places(user, session, project), next(_NUMBERS)
-    record = Record(
-        **{
-            "id": f"{places.owners.store_key(space)}:{kind}:{number}",
-            "space": space,
-            "owner": places.owners.of(space),
-            "kind": kind,
-            "event_type": EventType.FACT,
-            "write_class": WriteClass.EVIDENCE_LINK,
-            "tier": Tier.SEMANTIC,
-            "entity": f"user:{user}",
-            "predicate": f"said_{number}",
-            "value": text,
-            "text": text,
-            "dedup_key": f"fact:{number}",
-            "source": Source.USER,
-            "authority": Authority.USER_ASSERTED,
-            "authority_reason": "source:user",
-            "trust": Trust.ASSERTED,
-            "classification": Classification.INTERNAL,
-            "confidence": 1.0,
-            "importance": 3,
-            "importance_reason": (),
-            "tick": number,
-            "promoted_at": here.clock(),
-            "evidence_refs": ("tool:crm:1",),
-            "proposal_id": None,
-            "principal": user,
-            "session": session,
-        }
-        | more
-    )
+    given: dict[str, Any] = {
+        "id": f"{places.owners.store_key(space)}:{kind}:{number}",
+        "space": space,
+        "owner": places.owners.of(space),
+        "kind": kind,
+        "event_type": EventType.FACT,
+        "write_class": WriteClass.EVIDENCE_LINK,
+        "tier": Tier.SEMANTIC,
+        "entity": f"user:{user}",
+        "predicate": f"said_{number}",
+        "value": text,
+        "text": text,
+        "dedup_key": f"fact:{number}",
+        "source": Source.USER,
+        "authority": Authority.USER_ASSERTED,
+        "authority_reason": "source:user",
+        "trust": Trust.ASSERTED,
+        "classification": Classification.INTERNAL,
+        "confidence": 1.0,
+        "importance": 3,
+        "importance_reason": (),
+        "tick": number,
+        "promoted_at": here.clock(),
+        "evidence_refs": ("tool:crm:1",),
+        "proposal_id": None,
+        "principal": user,
+        "session": session,
+    }
+    record = Record(**given | more)
 
     async def work(under_way: Promoting) -> None:
         await under_way.write(record)

@@ -54,7 +54,7 @@ class History:
         self.here.clock.advance(1)
 
     async def recall(self) -> None:
-        asked = {
+        asked: dict[str, Any] = {
             "query": self.chance.choice(ASKED),
             "session": self.chance.choice((None, "s1")),
             "ranker": self.chance.choice(("relevance", "relevance", "blended", "deterministic")),

@@ -20,7 +20,8 @@ NEWER, WEIGHTIER = 0.02, 0.01
 """What recency and importance count where relevance decides: enough to part what is about equally similar."""
 _DAY = 86_400_000_000
 _MOST_IMPORTANT = 5
-_DIGITS = 6
+_DIGITS = 4
+"""So many digits of a score count: what the same words give in two deployments, whose keys turn vectors differently."""
 BY_ENTITY = "entity"
 """Why a memory was recalled: what it is about is spoken of in many of those that were found."""
 
@@ -32,7 +33,7 @@ def weights_of(ranker: Ranker) -> dict[str, float] | None:
     if ranker is Ranker.BLENDED:
         return {"similarity": SIMILARITY, "recency": RECENCY, "entity": ENTITY}
     parts = {"similarity": 1.0, "recency": NEWER, "importance": WEIGHTIER}
-    return {name: round(part / sum(parts.values()), _DIGITS) for name, part in parts.items()}
+    return {name: round(part / sum(parts.values()), 6) for name, part in parts.items()}
 
 
 class Candidate(NamedTuple):
@@ -105,7 +106,7 @@ def _placed(found: Candidate, total: float, parts: dict[str, Any], reasons: tupl
 
 
 def _part(value: float, weight: float) -> dict[str, float]:
-    return {"value": round(value, _DIGITS), "weight": round(weight, _DIGITS)}
+    return {"value": round(value, _DIGITS) + 0.0, "weight": round(weight, 6)}
 
 
 def newest(records: Sequence[Record], now: Instant) -> list[Placed]:
