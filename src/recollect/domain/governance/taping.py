@@ -78,6 +78,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     phases: dict[str, tuple[Phase, ...]] = {}
     hidden: tuple[str, ...] = ()
     """Memories that were there, and that this call might not see."""
+    unread: tuple[Space, ...] = ()
+    """Spaces of which nothing was read."""
     unreadable: tuple[Space, ...] = ()
     unwritable: tuple[Space, ...] = ()
     phase: PhaseRequest | None = None
@@ -147,8 +149,9 @@ def beginning(step: Step, stores: dict[str, Store]) -> State:
     """The state that a step began with, from what the stores held then."""
     hidden = set(step.hidden)
     seen = {}
-    for key in {step.owners.store_key(space) for space in Space}:
-        store = stores.get(key, Store())
+    for space in Space:
+        key = step.owners.store_key(space)
+        store = Store() if space in step.unread else stores.get(key, Store())
         items = tuple(each for each in store.items if each.id not in hidden)
         known = step.phases.get(key, ())
         over = {phase.id for phase in known[:-1]}

@@ -146,7 +146,7 @@ class Profiles(Person):
         Turns that were taken under an earlier version stay as they are, and replay under that one.
         """
         self._check_own_name()
-        self._workings.guard.permit(self._caller, Action.CHANGE_SETTINGS)
+        self._workings.guard.permit(self._caller, Action.CHANGE_POLICY)
         address = _address(name)
         mine, terms = read_profile(settings)
         value = msgspec.json.encode(_plain(mine) | _plain(terms))

@@ -16,7 +16,6 @@ from recollect.domain.governance.ids import ANONYMOUS, Numbering, project_id
 from recollect.domain.governance.ledger import Change, State, Store
 from recollect.domain.governance.machine import Turn
 from recollect.domain.governance.phases import DiffRequest, Phase, PhaseRequest, Snapshot
-from recollect.domain.governance.spaces import consulted
 from recollect.domain.governance.taping import Done, Step, hash_of, kept_of, query_of, taken
 from recollect.domain.governance.terms import Source, Space
 from recollect.domain.governance.traces import as_json
@@ -122,6 +121,7 @@ class Begun:
     held: dict[str, Held]
     hidden: tuple[str, ...]
     seen: int
+    unread: tuple[Space, ...]
     unreadable: tuple[Space, ...]
     unwritable: tuple[Space, ...]
 
@@ -158,6 +158,7 @@ class Stepping:
             numbering=begun.state.numbering,
             phases={key: store.phases for key, store in begun.state.stores.items() if store.phases},
             hidden=begun.hidden,
+            unread=begun.unread,
             unreadable=begun.unreadable,
             unwritable=begun.unwritable,
             phase=asked.phase,
@@ -216,7 +217,7 @@ class Stepping:
             stores[key] = Store(tuple(each.item for each in visible), phases, snapshots)
         numbering = Numbering((await way.draft.at(TICK) or {}).get("tick", 0), counts)
         unreadable = tuple(each for each in closed if each is not Space.PROJECT or places.project != UNKNOWN_PROJECT)
-        return Begun(State(numbering, stores), held, tuple(hidden), self._upto, unreadable, unwritable)
+        return Begun(State(numbering, stores), held, tuple(hidden), self._upto, closed, unreadable, unwritable)
 
     async def _known(self, root: Namespace, require: Any) -> list[Held]:
         within = namespace(root.segments[:2]) if root.segments[0] == "user" else root
@@ -229,14 +230,13 @@ class Stepping:
     async def _borders(self, asked: Asked) -> tuple[tuple[Space, ...], tuple[Space, ...]]:
         """The spaces whose memories the policy keeps from the caller, and those that nothing may be promoted to."""
         closed, unwritable = [], []
-        read = consulted(asked.profile.contract)
         for space in (Space.USER, Space.PROJECT, Space.SYSTEM):
             root = asked.places.root(space).segments
-            if space not in read or not await self._way.ruling.allows(Action.READ, root, "records"):
-                closed.append(space)
-            if asked.turn is not None and space is not Space.SYSTEM:
-                may = await self._way.ruling.allows(Action.WRITE, root, "records")
-                unwritable += [] if may else [space]
+            may_read = await self._way.ruling.allows(Action.READ, root, "records")
+            closed += [] if may_read else [space]
+            if asked.turn is not None:
+                may_write = may_read and await self._way.ruling.allows(Action.WRITE, root, "records")
+                unwritable += [] if may_write else [space]
         return tuple(closed), tuple(unwritable)
 
     async def _may_see(self, held: Held) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from recollect.domain.errors import IdempotencyMismatch, InvalidRequest
+from recollect.domain.governance.items import Item
 from recollect.domain.governance.machine import Turn
 from recollect.domain.governance.phases import diff_request_in, request_in
 from recollect.domain.governance.taping import Done, Step
@@ -142,13 +143,18 @@ def _told(step: Step, done: Done | None, events: list[Any]) -> dict[str, Any]:
         "profile": {"name": step.ai_profile, "version": step.profile_version},
         "recalled": None
         if found is None
-        else {"items": [msgspec.to_builtins(each) for each in found.context.items()], "hash": step.recall_hash},
-        "written": [] if made is None else [msgspec.to_builtins(each) for each in made.written],
+        else {"items": _plain(found.context.items()), "hash": step.recall_hash},
+        "written": [] if made is None else _plain(made.written),
         "events": events,
         "captures": list(step.captures),
         "trace_id": step.trace_id,
         "hash": step.hash,
     }
+
+
+def _plain(items: Sequence[Item]) -> list[Any]:
+    plain: list[Any] = msgspec.json.decode(msgspec.json.encode(items))
+    return plain
 
 
 def _name(given: object, field: str) -> str:
