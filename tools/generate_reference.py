@@ -63,6 +63,9 @@ from recollect.service.pipeline.reviewing import Reviewing
 from recollect.service.pipeline.watching import Watching
 from recollect.service.recalling.contexts import Contexts
 from recollect.service.recalling.recall import Recalling
+from recollect.service.telling.comparing import Comparing
+from recollect.service.telling.traces import Tracing
+from recollect.service.telling.why import Explaining
 from recollect.surfaces import service as serving
 from recollect.surfaces.rest import connections
 from recollect.wire import requests
@@ -477,6 +480,9 @@ def public_methods() -> list[object]:
             Profiles,
             Recalling,
             Contexts,
+            Tracing,
+            Explaining,
+            Comparing,
             Measuring,
             Administration,
         )

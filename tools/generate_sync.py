@@ -22,6 +22,9 @@ SOURCES = (
     ("governing/profiles", "Profiles"),
     ("recalling/recall", "Recalling"),
     ("recalling/contexts", "Contexts"),
+    ("telling/traces", "Tracing"),
+    ("telling/why", "Explaining"),
+    ("telling/comparing", "Comparing"),
     ("measuring/measures", "Measuring"),
     ("administration", "Administration"),
 )

@@ -266,7 +266,12 @@ def extractor_from(settings: Settings) -> Extractor:
 
 def terms_of(settings: Settings) -> Terms:
     """By which rules is remembered, as the settings say."""
-    return replace(USUAL, verified_tools=frozenset(settings.verified_tools))
+    keep = settings.keep_traces_seconds
+    return replace(
+        USUAL,
+        verified_tools=frozenset(settings.verified_tools),
+        keep_traces=None if keep is None else keep * 1_000_000,
+    )
 
 
 def rules_of(settings: Settings) -> Rules:

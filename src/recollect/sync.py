@@ -459,13 +459,6 @@ class MemoriesSync:
         """What there is to learn from: corrections, rejections, edits, contradictions, consents taken back."""
         return drive(self._memories.list_signals(limit=limit, cursor=cursor))
 
-    def list_traces(self, *, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
-        """What was decided about the caller's memories, newest first, each with its events in order.
-
-        Administrators see those of the whole tenant.
-        """
-        return drive(self._memories.list_traces(limit=limit, cursor=cursor))
-
     def take_turn(
         self,
         session: str,
@@ -649,6 +642,74 @@ class MemoriesSync:
                 form=form,
             )
         )
+
+    def list_traces(
+        self,
+        *,
+        type: str | None = None,
+        session: str | None = None,
+        record: str | None = None,
+        cause: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        plain: bool = False,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> dict[str, Any]:
+        """What was decided about the caller's memories, newest first, each with its events in order.
+
+        Only traces with an event of a type, of a session, about a record, of a cause (a capture's id, `turn`, `recall`
+        …), or of a time are given, if that is said; `plain` gives each event as lines of `key: value`. Administrators
+        see those of the whole tenant.
+        """
+        return drive(
+            self._memories.list_traces(
+                type=type,
+                session=session,
+                record=record,
+                cause=cause,
+                since=since,
+                until=until,
+                plain=plain,
+                limit=limit,
+                cursor=cursor,
+            )
+        )
+
+    def get_trace(self, trace_id: str, *, plain: bool = False) -> dict[str, Any]:
+        """One trace of the caller's."""
+        return drive(self._memories.get_trace(trace_id, plain=plain))
+
+    def why(self, record_id: str) -> dict[str, Any]:
+        """How a record came to be and what became of it, from capture to recall, each decision with its rule."""
+        return drive(self._memories.why(record_id))
+
+    def why_not(self, text: str) -> dict[str, Any]:
+        """Why something is not remembered: what was decided about it, as far as that is known, and what would be now.
+
+        What privacy refused is kept nowhere, so of that only the last part can tell.
+        """
+        return drive(self._memories.why_not(text))
+
+    def replay(self, session: str) -> dict[str, Any]:
+        """Run a recorded session again, on a scratch store, and compare every hash; nothing is written.
+
+        `equal` says whether all of them are what they were; `differences` name the event, where in it, and by which
+        rule it came. Whoever acts for others names a session like ids do: `alice/chat`.
+        """
+        return drive(self._memories.replay(session))
+
+    def diff_phases(
+        self,
+        from_phase: str,
+        to_phase: str,
+        *,
+        space: str = Space.SESSION,
+        session: str | None = None,
+        project: str | None = None,
+    ) -> dict[str, Any]:
+        """What changed in a space from one phase to another; nothing when one of them is not known."""
+        return drive(self._memories.diff_phases(from_phase, to_phase, space=space, session=session, project=project))
 
     def memory_metrics(self, *, since: datetime | None = None, until: datetime | None = None) -> dict[str, Any]:
         """How well memory serves: hits, cost, violations, contradictions, corrections, and the review queue.

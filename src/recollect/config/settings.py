@@ -80,6 +80,11 @@ class Settings:
     keep_events_seconds: int | None = _setting(
         None, "How long events are kept; None: for ever. Older cursors then get a clear error.", live=True
     )
+    keep_traces_seconds: int | None = _setting(
+        90 * _DAY,
+        "How long it is kept what was decided about memories and why, and what a replay of a session needs; "
+        "None: for ever.",
+    )
     keep_receipts_seconds: int | None = _setting(
         _DAY, "How long a repeated request with the same idempotency key is recognised.", live=True
     )

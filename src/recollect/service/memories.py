@@ -66,13 +66,11 @@ from recollect.domain.values import encode_value
 from recollect.service import archiving
 from recollect.service.administration import Administration
 from recollect.service.audit import Audited, Justification, checked_justification
-from recollect.service.governing.turns import Governing
 from recollect.service.guard import Ruling
 from recollect.service.hands import Hands
 from recollect.service.looking import look_for, read_look
 from recollect.service.measuring.measures import Measuring
 from recollect.service.pipeline.consenting import Consenting
-from recollect.service.pipeline.recording import Recording
 from recollect.service.pipeline.reviewing import Reviewing
 from recollect.service.pipeline.watching import Watching
 from recollect.service.reading import (
@@ -88,7 +86,9 @@ from recollect.service.reading import (
     read_waiting,
 )
 from recollect.service.recalling.contexts import Contexts
-from recollect.service.recalling.recall import Recalling
+from recollect.service.telling.comparing import Comparing
+from recollect.service.telling.traces import Tracing
+from recollect.service.telling.why import Explaining
 from recollect.service.views import DeleteOp, Events, Found, MemoryEvent, PutOp, Written
 from recollect.service.waiting import events_within
 from recollect.service.workings import Workings
@@ -100,7 +100,7 @@ _MOST_CHANGES = 8
 
 
 class Memories(
-    Hands, Governing, Recording, Reviewing, Consenting, Watching, Recalling, Contexts, Measuring, Administration
+    Hands, Contexts, Comparing, Explaining, Tracing, Reviewing, Consenting, Watching, Measuring, Administration
 ):
     """The memories of one tenant, in the name of one caller. Get one from `recollect.open`."""
 

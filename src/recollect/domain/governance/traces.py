@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -12,6 +13,9 @@ from recollect.domain.governance.reasons import Reason
 from recollect.domain.governance.terms import Authority, BorderAction, EventType, Kind, Space
 
 TRACE_VERSION: Literal["2024-10-01"] = "2024-10-01"
+MOST_NAMED = 200
+"""So many memories are named in the labels of a trace."""
+_NAMES = ("memory_id", "winner_id", "loser_id", "from_id", "to_id", "subject_id", "replaced_by")
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", forbid_unknown_fields=True):
@@ -242,6 +246,20 @@ def as_json(trace: Trace) -> dict[str, Any]:
     """The event as plain JSON values."""
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(trace))
     return plain
+
+
+def ids_in(events: Iterable[Mapping[str, Any]], most: int = MOST_NAMED) -> list[str]:
+    """The memories that events tell of, the first ones, each once."""
+    found: dict[str, None] = {}
+    for each in events:
+        found |= dict.fromkeys(each[name] for name in _NAMES if name in each)
+        items = [
+            *each.get("recalled", ()),
+            *each.get("written", ()),
+            *([each["attempted"]] if "attempted" in each else []),
+        ]
+        found |= dict.fromkeys(item["id"] for item in items)
+    return list(found)[:most]
 
 
 def read_trace(raw: bytes) -> AnyTrace:

@@ -18,7 +18,7 @@ from recollect.domain.governance.machine import Turn
 from recollect.domain.governance.phases import DiffRequest, Phase, PhaseRequest, Snapshot
 from recollect.domain.governance.taping import Done, Step, hash_of, kept_of, query_of, taken
 from recollect.domain.governance.terms import Source, Space
-from recollect.domain.governance.traces import as_json
+from recollect.domain.governance.traces import as_json, ids_in
 from recollect.domain.instants import Instant, after_seconds
 from recollect.domain.promotion.consent_checks import still_covered
 from recollect.domain.promotion.consents import Ledger
@@ -38,8 +38,6 @@ CAUSE = "turn"
 _TURNS = "turns"
 _UNUSED_SECONDS = 4 * 3_600.0
 """So long turns are kept that no window recalls."""
-_MOST_RECORDS = 50
-"""So many records are named in the labels of a trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,29 +282,25 @@ class Stepping:
         """Draft the traces, what became of the captures, and the step itself: last, so that its event ends them all."""
         way, places = self._way, asked.places
         recalled = [] if done.recalled is None else [each.id for each in done.recalled.context.items()]
-        named = list(dict.fromkeys([*written, *recalled, *_ids_in(events)]))[:_MOST_RECORDS]
         labels = {
             "types": sorted({each["type"] for each in events}),
             "session": step.session,
-            "records": named,
+            "records": ids_in(events),
             "cause": CAUSE,
         }
         value: dict[str, Any] = {"events": events, "cause": CAUSE, "at": int(way.now), "turn": step.number}
         if done.recalled is not None:
             tokens = sum(-(-len(each.text) // 4) for each in done.recalled.context.items())
             value["recall"] = {"intent": None, "hits": len(recalled), "ranker": "deterministic", "tokens": tokens}
-        way.draft.put(places.trace(step.trace_id), value, labels, new=True)
+        ends = way.terms.traces_end(way.now)
+        way.draft.put(places.trace(step.trace_id), value, labels, expires_at=ends, new=True)
         rule = asked.profile.rule
         for each in asked.captures:
             mine = [] if each.speaker is not Speaker.USER else written
             told = [{"outcome": "promoted", "rule": rule, "reason": "", "record_id": record_id} for record_id in mine]
             way.draft.put(places.work(each.id), {"by": rule, "trouble": None, "tokens": 0, "remembered": told})
-        way.draft.put(places.turn(step.number), msgspec.json.encode(step), {"trace": step.trace_id}, new=True)
-
-
-def _ids_in(events: list[Any]) -> list[str]:
-    names = ("memory_id", "winner_id", "loser_id", "from_id", "to_id", "subject_id", "replaced_by")
-    return [each[name] for each in events for name in names if name in each]
+        address, tape = places.turn(step.number), msgspec.json.encode(step)
+        way.draft.put(address, tape, {"trace": step.trace_id}, expires_at=ends, new=True)
 
 
 def _labels(capture: Capture) -> dict[str, Any]:

@@ -141,9 +141,7 @@ def _told(step: Step, done: Done | None, events: list[Any]) -> dict[str, Any]:
         "session": step.session,
         "turn": step.number,
         "profile": {"name": step.ai_profile, "version": step.profile_version},
-        "recalled": None
-        if found is None
-        else {"items": _plain(found.context.items()), "hash": step.recall_hash},
+        "recalled": None if found is None else {"items": _plain(found.context.items()), "hash": step.recall_hash},
         "written": [] if made is None else _plain(made.written),
         "events": events,
         "captures": list(step.captures),

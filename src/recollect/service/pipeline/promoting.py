@@ -22,7 +22,7 @@ from recollect.domain.governance.spaces import (
     write_border,
 )
 from recollect.domain.governance.terms import BorderAction, EventType, Kind, Source, Space, Tier
-from recollect.domain.governance.traces import type_of
+from recollect.domain.governance.traces import as_json, ids_in, type_of
 from recollect.domain.instants import Instant
 from recollect.domain.promotion import proposals
 from recollect.domain.promotion.claims import Candidate
@@ -389,7 +389,11 @@ class Promoting(Shelving):
             told = [self.teller.written(tuple(self.written)), *self.traces] if self.written else self.traces
             types = sorted({type_of(type(each)) for each in told})
             value = {"events": told, "cause": cause, "at": int(self.now)}
-            self.draft.put(self.places.trace(self.new_id("trc")), value, {"types": types}, new=True)
+            events = [as_json(each) for each in told]
+            labels = {"types": types, "records": ids_in(events), "session": self.teller.session}
+            labels |= {} if cause is None else {"cause": cause}
+            ends = self.terms.traces_end(self.now)
+            self.draft.put(self.places.trace(self.new_id("trc")), value, labels, expires_at=ends, new=True)
         self.draft.finish()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from recollect.domain.governance.policy import Contract
+from recollect.domain.instants import Instant
 from recollect.domain.promotion.contradictions import ContradictionRules
 from recollect.domain.promotion.gate import WritePolicy
 from recollect.domain.promotion.tiers import LIFETIMES, Lifetimes
@@ -26,6 +27,12 @@ class Terms:
     lifetimes: Lifetimes = LIFETIMES
     verified_tools: frozenset[str] = frozenset()
     """Tools that are known to be right about what they return."""
+    keep_traces: int | None = None
+    """How long it is kept what was decided, in microseconds; None: for ever."""
+
+    def traces_end(self, now: Instant) -> Instant | None:
+        """When what is told now is over."""
+        return None if self.keep_traces is None else Instant(now + self.keep_traces)
 
 
 USUAL = Terms()

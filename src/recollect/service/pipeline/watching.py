@@ -32,13 +32,6 @@ class Watching(Person):
         """What there is to learn from: corrections, rejections, edits, contradictions, consents taken back."""
         return await self._told(Plane.TRACE, "signals", None, limit, cursor, wide=self._reviews)
 
-    async def list_traces(self, *, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
-        """What was decided about the caller's memories, newest first, each with its events in order.
-
-        Administrators see those of the whole tenant.
-        """
-        return await self._told(Plane.TRACE, "traces", None, limit, cursor, wide=self._caller.is_admin)
-
     async def _told(
         self, plane: Plane, below: str, asked: dict[str, Any] | None, limit: int, cursor: str | None, *, wide: bool
     ) -> dict[str, Any]:

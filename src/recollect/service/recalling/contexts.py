@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,16 +19,14 @@ from recollect.domain.errors import InvalidQuery
 from recollect.domain.queries import checked_limit
 from recollect.domain.recall.memories import Memory
 from recollect.domain.text import shown
-from recollect.service.pipeline.person import Person
+from recollect.service.recalling.recall import Recalling
 
 BUDGET = 1_200
 LIMIT = 50
 
 
-class Contexts(Person):
+class Contexts(Recalling):
     """Context packs, in the name of one caller."""
-
-    recall: Callable[..., Awaitable[dict[str, Any]]]
 
     async def context(
         self,

@@ -11,12 +11,11 @@ import msgspec
 
 from recollect.domain.attributes import encode_attributes
 from recollect.domain.commits import Commit, Put
-from recollect.domain.governance.hearing import asked as heard_as
 from recollect.domain.governance.ids import ANONYMOUS
 from recollect.domain.governance.items import Item
 from recollect.domain.governance.phases import Phase
 from recollect.domain.governance.policy import Settings, SpaceRules, recall_policy
-from recollect.domain.governance.recalling import Context
+from recollect.domain.governance.recalling import Context, Query
 from recollect.domain.governance.redaction import Redaction
 from recollect.domain.governance.telling import Teller
 from recollect.domain.governance.terms import BorderAction, Kind, Space
@@ -33,6 +32,7 @@ from recollect.service.workings import Workings
 
 PROFILE = "recall"
 """The profile under which traces tell of what was recalled."""
+CAUSE = "recall"
 _MOST_NAMED = 50
 """So many of the recalled records can a trace be found by."""
 _MOST_CAPTURES = 50
@@ -66,17 +66,19 @@ async def keep_trace(workings: Workings, places: Places, tenant: str, actor: str
         "tokens": tokens_of(each.text for each in found.memories),
     }
     measured |= await _retrieved(workings, places, tenant, found.records)
-    value = {"events": events, "cause": "recall", "at": int(now), "recall": measured}
+    value = {"events": events, "cause": CAUSE, "at": int(now), "recall": measured}
     labels: dict[str, Any] = {
         "types": sorted({type_of(type(each)) for each in events}),
         "records": [each.id for each in found.memories[:_MOST_NAMED]],
     }
-    labels |= {name: word for name, word in (("session", asked.session), ("intent", asked.intent)) if word}
+    labels |= {"cause": CAUSE, "session": asked.session or ANONYMOUS}
+    labels |= {} if asked.intent is None else {"intent": asked.intent}
     put = Put(
         places.trace(trace_id),
         msgspec.json.encode(value),
         None,
         encode_attributes(labels),
+        workings.remembering.terms.traces_end(now),
         expected_revision=0,
     )
     await workings.store.commit(Commit(tenant, (put,), actor=actor))
@@ -106,7 +108,7 @@ async def _events(workings: Workings, tenant: str, found: Recalled) -> list[Trac
     items = [_item(teller, each, record) for each, record in zip(found.memories, found.records, strict=True)]
     opened = [each.space for each in found.crossings if each.border.allowed]
     told = teller.recalled(
-        heard_as(asked.query or "", items, teller.redaction),
+        Query(shown=teller.redaction.shown(asked.query or "")),
         Context(profile=tuple(items)),  # in the order in which they were given
         policy,
         counts(found.memories, [each.value for each in opened]),
