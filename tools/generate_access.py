@@ -25,6 +25,7 @@ MANY_ACTIONS = {
 OWN_ALONE = frozenset(
     {"/v1/captures", "/v1/captures/dry-run", "/v1/captures/{id}", "/v1/phases", "/v1/phases/diff", "/v1/recall"}
     | {"/v1/context", "/v1/sessions/{id}/recall", "/v1/sessions/{id}/turns", "/v1/sessions/{id}/replay", "/v1/why-not"}
+    | {"/v1/traces/{id}"}
 )
 """What is about the caller's own memory, also where an administrator calls it."""
 SHARED = frozenset({"/v1/profiles", "/v1/profiles/{id}"})

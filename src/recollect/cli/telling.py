@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from recollect.cli import arguments
-from recollect.cli.capturing import Cursor, Limit, listed
+from recollect.cli.capturing import Cursor, Limit, became, listed, read
 from recollect.cli.here import Here
 from recollect.cli.recording import RecordId
 from recollect.cli.screen import calm, when
@@ -91,26 +91,44 @@ def why(here: Here, record_id: RecordId) -> None:
 
     Example: recollect why user:alice:profile:1
     """
-    _lines(here, here.door().why(record_id))
+    told = here.door().why(record_id)
+    if here.is_json:
+        here.screen.document(told)
+        return
+    for each in told["lines"]:
+        here.screen.say(f"{when(read(each['at']))}  {calm(each['text'])}  [{calm(each['source'])}]")
 
 
 def why_not(
     here: Here,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The words that one would expect; @file, or -.")],
 ) -> None:
-    """Say why words are not remembered: what became of them when they came in, or what came after.
+    """Say why words are not remembered: what was decided about them, what came after, and what would become of them.
 
     Example: recollect why-not "My password is hunter2."
     """
-    _lines(here, here.door().why_not(arguments.source(text, "TEXT")))
-
-
-def _lines(here: Here, told: dict[str, Any]) -> None:
+    told = here.door().why_not(arguments.source(text, "TEXT"))
     if here.is_json:
         here.screen.document(told)
         return
-    for line in told["lines"]:
-        here.screen.say(calm(str(line)))
+    for line in _reasons(told):
+        here.screen.say(line)
+
+
+def _reasons(told: dict[str, Any]) -> list[str]:
+    """What is known of words, one line each; at the end what would become of them now."""
+    lines = [f"it is remembered: {calm(each)}" for each in told["remembered"]]
+    for each in told["past"]:
+        heir = f" by {calm(each['superseded_by'])}" if each["superseded_by"] else ""
+        lines.append(f"it was remembered: {calm(each['id'])}, {calm(each['reason'])}{heir}")
+    for each in told["proposals"]:
+        decided = f", by {calm(each['decided_by'])}" if each["decided_by"] else ""
+        rule = f" (rule: {calm(each['rule'])})" if each["rule"] else ""
+        lines.append(f"{calm(each['proposal_id'])}: {calm(each['status'])}{decided}: {calm(each['reason'])}{rule}")
+    for each in told["denied"]:
+        lines.append(f"{when(read(each['at']))}: not kept: {calm(each['reason'])} [trace:{calm(each['trace_id'])}]")
+    now = [f"now: {became(each)}" for each in told["would"]["would"]]
+    return lines + (now or ["now: nothing in it is to be remembered"])
 
 
 def diff(
@@ -121,7 +139,7 @@ def diff(
     session: Annotated[str | None, typer.Option(metavar="NAME", help="Which session, for its own space.")] = None,
     project: Annotated[str | None, typer.Option(metavar="NAME", help="Which project, for its own space.")] = None,
 ) -> None:
-    """Show what was added, replaced and removed between two phases of a space.
+    """Show what was added, replaced and deleted between two phases of a space.
 
     Example: recollect diff phase-1 phase-2 --space user
     """
@@ -129,17 +147,13 @@ def diff(
     if here.is_json:
         here.screen.document(told)
         return
-    _say_diff(here, told)
+    for each in told["top_changes"]:
+        here.screen.say(_changed(each))
+    counts = ", ".join(f"{told[f'{each}_count']:,} {each}" for each in ("added", "deleted", "replaced"))
+    here.screen.say(counts)
 
 
-def _say_diff(here: Here, told: dict[str, Any]) -> None:
-    marks = (("added", "+"), ("replaced", "~"), ("removed", "-"))
-    lines = [f"{mark} {_changed(each)}" for name, mark in marks for each in told.get(name) or ()]
-    for line in lines:
-        here.screen.say(line)
-    if not lines:
-        here.screen.note("nothing differs")
-
-
-def _changed(each: Any) -> str:
-    return calm(str(each.get("text") or each.get("id")) if isinstance(each, dict) else str(each))
+def _changed(each: dict[str, Any]) -> str:
+    if each["change"] == "replaced":
+        return calm(f"~ {each['from_id']} -> {each['to_id']}")
+    return calm(f"{'+' if each['change'] == 'added' else '-'} {each['memory_id']}")

@@ -84,20 +84,29 @@ def replay(here: Here, session: _Session) -> int:
     told = here.door().replay(session)
     if here.is_json:
         here.screen.document(told)
-    elif told["equal"]:
-        here.screen.say(f"equal: {counted(told['turns'], 'turn')} of {calm(session)} came out as they did")
     else:
-        here.screen.say(_difference(told["differences"][0]))
-        if len(told["differences"]) > 1:
-            here.screen.note(f"and {counted(len(told['differences']) - 1, 'more difference')}; --json tells all")
+        _say_replayed(here, told)
     return 0 if told["equal"] else DIFFERENT
 
 
+def _say_replayed(here: Here, told: dict[str, Any]) -> None:
+    turns, found = f"{counted(told['turns'], 'turn')} of {calm(told['session'])}", told["differences"]
+    if told["equal"]:
+        here.screen.say(f"equal: {turns}, {counted(told['events'], 'event')}, decided as they were")
+    if found:
+        here.screen.say(f"different: {_difference(found[0])}")
+    if len(found) > 1:
+        here.screen.note(f"and {counted(len(found) - 1, 'more difference')}; --json tells all")
+    for each in told["forgotten"]:
+        gone = ", ".join(map(calm, each["records"]))
+        here.screen.say(f"turn {each['turn']} cannot be compared: nobody can read {gone} any more")
+
+
 def _difference(found: dict[str, Any]) -> str:
-    where = f"turn {found['turn']}, {calm(str(found['event']))}, {calm(str(found['path']))}"
-    said = f"recorded {_short(found['recorded'])}, replayed {_short(found['replayed'])}"
-    rule = f" (rule: {calm(str(found['rule']))})" if found.get("rule") else ""
-    return f"different: {where}: {said}{rule}"
+    event = f", event {found['event']} ({calm(found['type'])})" if found["event"] else ""
+    said = f"{_short(found['recorded'])} then, {_short(found['replayed'])} now"
+    rule = f" (rule: {calm(found['rule'])})" if found["rule"] else ""
+    return f"turn {found['turn']}{event}, {calm(found['path'])}: {said}{rule}"
 
 
 def _short(value: Any) -> str:
