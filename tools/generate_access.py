@@ -20,6 +20,7 @@ MANY_ACTIONS = {
     ("POST", "/v1/memories/batch"): (Action.WRITE, Action.DELETE),
     ("POST", "/v1/tools/{name}"): (Action.READ,),
     ("POST", "/v1/records/undo"): (Action.WRITE, Action.DELETE),
+    ("POST", "/v1/why-not"): (Action.READ, Action.WRITE),
 }
 """What is decided step by step, since one request asks for several things."""
 OWN_ALONE = frozenset(

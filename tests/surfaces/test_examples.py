@@ -20,18 +20,17 @@ from recollect.surfaces.rest.page import render
 
 OPERATIONS = {operation["operationId"]: operation for _, _, operation in each_operation()}
 STORY = """
-    health readiness whoami listTools callTool brief listTokens
-    putMemory getMemory getUsage listEvents exportEntries archiveMemory searchMemories getVersion batchMemories listHistory
-    listNamespaces getHead verify erase sweep getImport importEntries createToken revokeToken
-    rotateKeys backup metrics docs contract contractForAdministrators topUsage deleteMemory
-    indexStatus checkPolicy pushPolicy showPolicy explainPolicy simulatePolicy rollbackPolicy triggerIndex
-    showSettings changeSettings forceDelete listAudit
-    startPhase listTraces capture listCaptures dryRunCapture getCapture listRecords getRecord recall compileContext pinRecord unpinRecord
-    listContradictions resolveContradiction captureConsent listConsents getConsent
-    propose listProposals getProposal reviewLoad claimProposal releaseProposal decideProposals approveProposal
-    revokeConsent correctRecord promoteRecord rejectProposal listSignals undo retractRecord rememberCaptures
-    putProfile getProfile listProfiles takeTurn recallTurn
-    memoryMetrics
+    health readiness whoami listTools callTool brief listTokens putMemory getMemory getUsage listEvents
+    exportEntries archiveMemory searchMemories getVersion batchMemories listHistory listNamespaces getHead
+    verify erase sweep getImport importEntries createToken revokeToken rotateKeys backup metrics docs contract
+    contractForAdministrators topUsage deleteMemory indexStatus checkPolicy pushPolicy showPolicy explainPolicy
+    simulatePolicy rollbackPolicy triggerIndex showSettings changeSettings forceDelete listAudit startPhase
+    listTraces getTrace capture listCaptures dryRunCapture getCapture listRecords getRecord recall
+    compileContext why whyNot pinRecord unpinRecord listContradictions resolveContradiction captureConsent
+    listConsents getConsent propose listProposals getProposal reviewLoad claimProposal releaseProposal
+    decideProposals approveProposal revokeConsent correctRecord promoteRecord rejectProposal listSignals undo
+    retractRecord rememberCaptures putProfile getProfile listProfiles takeTurn recallTurn replaySession
+    diffPhases memoryMetrics
 """
 """The operations in an order in which their examples can be true."""
 ANOTHER_NAME = {
@@ -45,7 +44,12 @@ ANOTHER_NAME = {
     "class": "evidence_link",
 }
 TEA = "/v1/memories?ns=user&ns=alice&ns=notes&key=tea"
-BEFORE = {"listContradictions": ("POST", "/v1/proposals", ANOTHER_NAME), "topUsage": ("GET", TEA, None)}
+COFFEE = {"captures": [{"text": "I prefer coffee at noon."}]}
+BEFORE: dict[str, list[tuple[str, str, Any]]] = {
+    "listContradictions": [("POST", "/v1/proposals", ANOTHER_NAME)],
+    "topUsage": [("GET", TEA, None)],
+    "diffPhases": [("POST", "/v1/phases", {"token": "release-3"}), ("POST", "/v1/captures", COFFEE)],
+}
 """What must have happened for an example to be true, where no other example makes it so."""
 NAMES = re.compile(
     r"(?<=_)[0-9a-f]{32}(?![0-9A-Za-z])|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<![0-9A-Za-z])[0-9A-Za-z]{12}(?![0-9A-Za-z])"
@@ -76,8 +80,8 @@ def test_every_example_is_answered_as_it_says(tmp_path: Path) -> None:
         key = service.new_key("alice", name="laptop", roles=["admin", "auditor", "operator"])
         known: dict[str, str] = {}
         for name in STORY.split():
-            if name in BEFORE:
-                assert service.ask(*BEFORE[name], key=key).status == 200
+            for request in BEFORE.get(name, ()):
+                assert service.ask(*request, key=key).status == 200
             answer = run(service, commands[name], key, known)
             status, example = expected(OPERATIONS[name])
             assert answer.status == status, (name, answer.body)
@@ -94,6 +98,15 @@ def test_an_example_that_is_not_true_is_caught() -> None:
     assert not same(example, json.loads(told.replace('"sequence": 3', '"sequence": 4')), {})
     assert not same(example, json.loads(told.replace("tea", "cocoa")), {})
     assert not same(example, json.loads(told.replace('"archived": false', '"archived": false, "more": 1')), {})
+    _, turn = expected(OPERATIONS["takeTurn"])
+    longer = json.loads(json.dumps(turn))
+    longer["events"].append(turn["events"][0])
+    longer["events"][0]["policy"]["more"] = 1
+    assert same(turn, longer, {})
+    assert not same(turn, {**turn, "events": turn["events"][1:]}, {})
+    assert not same(
+        turn, json.loads(json.dumps(turn).replace('"write_policy": "normal"', '"write_policy": "none"')), {}
+    )
     _, report = expected(OPERATIONS["checkPolicy"])
     more = json.loads(json.dumps(report))
     more["checks"].append(report["checks"][0])

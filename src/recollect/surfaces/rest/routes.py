@@ -98,7 +98,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/traces", traces.list_traces, Action.READ),
     Route("GET", "/v1/traces/{id}", traces.get_trace, Action.READ),
     Route("GET", "/v1/records/{id}/why", traces.why, Action.READ),
-    Route("POST", "/v1/why-not", traces.why_not, Action.WRITE, body=True),
+    Route("POST", "/v1/why-not", traces.why_not, None, body=True),
     Route("GET", "/v1/phases/diff", traces.diff_phases, Action.READ),
     Route("GET", "/v1/metrics/memory", measuring.memory_metrics, Action.READ),
     Route("POST", "/v1/phases", records.start_phase, Action.WRITE, body=True),
