@@ -124,13 +124,12 @@ def remembered(memory: dict[str, Any]) -> list[str]:
     captures = ", ".join(map(calm, source["captures"])) or ", ".join(map(calm, source["evidence_refs"])) or "nowhere"
     since = f"since {when(read(source['promoted_at']))}"
     ended = "" if memory.get("ended_at") is None else f" until {when(read(memory['ended_at']))}"
+    suggestion = " (a suggestion)" if memory.get("behavioral") else ""
     lines = [
-        calm(" ".join(str(memory["text"]).split())),
+        calm(" ".join(str(memory["text"]).split())) + suggestion,
         f" why: {', '.join(map(calm, memory['reasons']))}",
         f" {since}{ended}, from {captures} ({calm(memory['id'])})",
     ]
-    if memory.get("warning"):
-        lines.append(f" {calm(str(memory['warning']))}")
     if memory.get("explanation"):
         lines.append(f" ranked by {_numbers(memory['explanation'])}")
     if memory.get("usage"):
