@@ -459,73 +459,6 @@ class MemoriesSync:
         """What there is to learn from: corrections, rejections, edits, contradictions, consents taken back."""
         return drive(self._memories.list_signals(limit=limit, cursor=cursor))
 
-    def take_turn(
-        self,
-        session: str,
-        *,
-        user: str,
-        ai: str = "",
-        profile: str = DEFAULT,
-        tool_events: Sequence[Any] = (),
-        project: str | None = None,
-        state: Mapping[str, Any] | None = None,
-        identity: Mapping[str, Any] | None = None,
-        recall: bool = True,
-        idempotency_key: str | None = None,
-    ) -> dict[str, Any]:
-        """Recall for what the user said, and record it with what the AI answered, under the contract of a profile.
-
-        Who needs what is recalled before the AI answers calls `recall_turn` first, and this with `recall=False`. A
-        `state` may ask for a phase (`_memory_phase_token`, `_name`, `_reason`) and for a comparison
-        (`_memory_phase_diff_from`, `_to`, `_space`), and names the user (`user.id`) where the caller acts for one.
-        """
-        return drive(
-            self._memories.take_turn(
-                session,
-                user=user,
-                ai=ai,
-                profile=profile,
-                tool_events=tool_events,
-                project=project,
-                state=state,
-                identity=identity,
-                recall=recall,
-                idempotency_key=idempotency_key,
-            )
-        )
-
-    def recall_turn(
-        self,
-        session: str,
-        query: str,
-        *,
-        profile: str = DEFAULT,
-        project: str | None = None,
-        state: Mapping[str, Any] | None = None,
-        identity: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
-        """What is recalled for a query under the contract of a profile, before an AI answers."""
-        return drive(
-            self._memories.recall_turn(session, query, profile=profile, project=project, state=state, identity=identity)
-        )
-
-    def put_profile(
-        self, name: str, settings: Mapping[str, Any], *, expected_version: int | None = None
-    ) -> dict[str, Any]:
-        """Set what the memory of an AI does, as a new version of its profile. Administrators do.
-
-        Turns that were taken under an earlier version stay as they are, and replay under that one.
-        """
-        return drive(self._memories.put_profile(name, settings, expected_version=expected_version))
-
-    def get_profile(self, name: str, *, version: int | None = None) -> dict[str, Any]:
-        """A profile as it is now, or in an earlier version."""
-        return drive(self._memories.get_profile(name, version=version))
-
-    def list_profiles(self) -> dict[str, Any]:
-        """The profiles of the tenant, by name; the one that ships is always among them."""
-        return drive(self._memories.list_profiles())
-
     def recall(
         self,
         query: str | None = None,
@@ -641,6 +574,73 @@ class MemoriesSync:
                 state=state,
                 form=form,
             )
+        )
+
+    def put_profile(
+        self, name: str, settings: Mapping[str, Any], *, expected_version: int | None = None
+    ) -> dict[str, Any]:
+        """Set what the memory of an AI does, as a new version of its profile. Administrators do.
+
+        Turns that were taken under an earlier version stay as they are, and replay under that one.
+        """
+        return drive(self._memories.put_profile(name, settings, expected_version=expected_version))
+
+    def get_profile(self, name: str, *, version: int | None = None) -> dict[str, Any]:
+        """A profile as it is now, or in an earlier version."""
+        return drive(self._memories.get_profile(name, version=version))
+
+    def list_profiles(self) -> dict[str, Any]:
+        """The profiles of the tenant, by name; the one that ships is always among them."""
+        return drive(self._memories.list_profiles())
+
+    def take_turn(
+        self,
+        session: str,
+        *,
+        user: str,
+        ai: str = "",
+        profile: str = DEFAULT,
+        tool_events: Sequence[Any] = (),
+        project: str | None = None,
+        state: Mapping[str, Any] | None = None,
+        identity: Mapping[str, Any] | None = None,
+        recall: bool = True,
+        idempotency_key: str | None = None,
+    ) -> dict[str, Any]:
+        """Recall for what the user said, and record it with what the AI answered, under the contract of a profile.
+
+        Who needs what is recalled before the AI answers calls `recall_turn` first, and this with `recall=False`. A
+        `state` may ask for a phase (`_memory_phase_token`, `_name`, `_reason`) and for a comparison
+        (`_memory_phase_diff_from`, `_to`, `_space`), and names the user (`user.id`) where the caller acts for one.
+        """
+        return drive(
+            self._memories.take_turn(
+                session,
+                user=user,
+                ai=ai,
+                profile=profile,
+                tool_events=tool_events,
+                project=project,
+                state=state,
+                identity=identity,
+                recall=recall,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    def recall_turn(
+        self,
+        session: str,
+        query: str,
+        *,
+        profile: str = DEFAULT,
+        project: str | None = None,
+        state: Mapping[str, Any] | None = None,
+        identity: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """What is recalled for a query under the contract of a profile, before an AI answers."""
+        return drive(
+            self._memories.recall_turn(session, query, profile=profile, project=project, state=state, identity=identity)
         )
 
     def list_traces(

@@ -10,7 +10,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from agents import Agent, Runner, set_tracing_disabled
 from agents.items import ModelResponse, TResponseInputItem
 from agents.memory import Session, SessionSettings
 from agents.models.interface import Model
@@ -20,6 +19,7 @@ from tests.adapters.conftest import SETTINGS
 from tests.langgraph.subjects import MovingClock
 
 import recollect
+from agents import Agent, Runner, set_tracing_disabled
 from recollect.testing.servers import Server
 from recollect_client import AsyncClient
 from recollect_client._conversations import answers_later

@@ -1,4 +1,4 @@
-"""Governed turns through the service: exactly what the machine says, whatever the backend, and never more than may be."""
+"""Governed turns through the service: what the machine says, on every backend, and no more than may be."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ async def test_everybody_has_sessions_of_their_own(here: Scene) -> None:
         await talk.say("Remember this for me: I like tea.")
     done = await here.as_user("alice").take_turn("chat", user="tea?", ai="yes")
     told = {each["id"] for each in done["recalled"]["items"]}
-    assert told and all(each.split(":")[1] in ("alice/chat", "alice") for each in told)
+    assert told
+    assert all(each.split(":")[1] in ("alice/chat", "alice") for each in told)
     assert "Bob" not in str(done["recalled"])
 
 

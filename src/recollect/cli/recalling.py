@@ -25,9 +25,7 @@ class Sort(StrEnum):
 
 
 _Query = Annotated[str | None, typer.Argument(metavar="[QUERY]", help="What is asked; else what matters most.")]
-_Spaces = Annotated[
-    list[Space] | None, typer.Option("--space", help="Only these spaces, in this order; may be repeated.")
-]
+_Spaces = Annotated[list[Space] | None, typer.Option("--space", help="Only these spaces; may be repeated.")]
 _Session = Annotated[str | None, typer.Option(metavar="NAME", help="In which session it is asked.")]
 _Project = Annotated[str | None, typer.Option(metavar="NAME", help="In which project it is asked.")]
 _Persona = Annotated[str | None, typer.Option(metavar="NAME", help="As which persona the agent speaks.")]
@@ -131,10 +129,21 @@ def remembered(memory: dict[str, Any]) -> list[str]:
         f" {since}{ended}, from {captures} ({calm(memory['id'])})",
     ]
     if memory.get("explanation"):
-        lines.append(f" ranked by {_numbers(memory['explanation'])}")
+        lines.append(f" ranked by {_parts(memory['explanation'])}")
     if memory.get("usage"):
         lines.append(f" used: {_numbers(memory['usage'])}")
     return lines
+
+
+def _parts(told: dict[str, Any]) -> str:
+    """What a score is made of: parts with their weights, or whole numbers; what search said of itself is for --json."""
+    parts = {name: each for name, each in told.items() if name != "search"}
+    said = [
+        f"{calm(name)} {_number(each['value'])} × {_number(each['weight'])}"
+        for name, each in parts.items()
+        if isinstance(each, dict)
+    ]
+    return ", ".join(said) or _numbers(parts)
 
 
 def _numbers(told: dict[str, Any]) -> str:

@@ -53,9 +53,9 @@ class Workings:
     searching: Searching
     turns: Turns
     remembering: Remembering
+    spaces: OpenSpaces
     usage: Usage
     figures: Figures
-    spaces: OpenSpaces
 
     @staticmethod
     def over(
@@ -104,9 +104,9 @@ class Workings:
             searching,
             turns,
             remembering,
+            OpenSpaces(store),
             Usage(store),
             Figures(),
-            OpenSpaces(store),
         )
 
     async def close(self) -> None:

@@ -208,9 +208,10 @@ class Stepping:
             counts |= counters["counts"]
             # A project that nobody named is nobody's to read: it holds what is promoted there, for who may.
             known = [] if space in closed else await self._known(root, way.draft.unit.require)
-            visible = [each for each in known if await self._may_see(each)]
             held |= {each.record.id: each for each in known}
-            hidden += [each.record.id for each in known if each not in visible]
+            unseen = {each.record.id for each in known if not await self._may_see(each)}
+            visible = [each for each in known if each.record.id not in unseen]
+            hidden += sorted(unseen)
             snapshots = await self._snapshots(space, phases, asked.diff)
             stores[key] = Store(tuple(each.item for each in visible), phases, snapshots)
         numbering = Numbering((await way.draft.at(TICK) or {}).get("tick", 0), counts)
@@ -239,9 +240,11 @@ class Stepping:
 
     async def _may_see(self, held: Held) -> bool:
         """Whether a memory may be seen now: what rests on a consent is looked at anew each time."""
+        if held.record.consent_id is None:
+            return held.record.persona is None
         rested = held.record.rested(self._way.tenant)
         if rested is None:
-            return held.record.persona is None
+            return False
         subject = rested.need.subject_ceid
         if subject not in self._ledgers:
             self._ledgers[subject] = await self._way.ledger(subject)
