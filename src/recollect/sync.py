@@ -474,7 +474,7 @@ class MemoriesSync:
         kinds: Sequence[str] | None = None,
         tiers: Sequence[str] | None = None,
         event_types: Sequence[str] | None = None,
-        ranker: str = "blended",
+        ranker: str = "relevance",
         limit: int = 10,
         min_score: float | None = None,
         as_of: datetime | None = None,
