@@ -56,6 +56,7 @@ from recollect.service.pipeline.consenting import Consenting
 from recollect.service.pipeline.recording import Recording
 from recollect.service.pipeline.reviewing import Reviewing
 from recollect.service.pipeline.watching import Watching
+from recollect.service.recalling.recall import Recalling
 from recollect.surfaces import service as serving
 from recollect.surfaces.rest import connections
 from recollect.wire import requests
@@ -454,7 +455,17 @@ def public_methods() -> list[object]:
     """The methods of `Memories` that callers use, in the order of their definition."""
     return [
         method
-        for cls in (recollect.Memories, Hands, Capturing, Recording, Reviewing, Consenting, Watching, Administration)
+        for cls in (
+            recollect.Memories,
+            Hands,
+            Capturing,
+            Recording,
+            Reviewing,
+            Consenting,
+            Watching,
+            Recalling,
+            Administration,
+        )
         for name, method in vars(cls).items()
         if inspect.isfunction(method) and not name.startswith("_")
     ]
