@@ -27,10 +27,13 @@ def test_what_is_recalled_says_why_since_when_and_from_where(run: Run) -> None:
     assert since.startswith("    since ")
     assert since.endswith(" (user:admin:semantic:1)")
     assert second == "2. My name is Ada."
-    told = run("recall", "--kind", "profile", "--explain")
+    told = run("recall", "--kind", "profile")
     assert f"from {capture} (user:admin:profile:1)" in told.stdout
     assert "recollect trace trc_" in told.stderr
     assert said(run, "recall", "--kind", "profile")["counts"]["user"] == 1
+    ranked = run("recall", "tea", "--explain", "--wait", "20").stdout
+    assert "    ranked by similarity 1 × 0.9709, recency 1 × 0.01942, importance 0.8 × 0.009709\n" in ranked
+    assert "    given 2 times before, last " in run("recall", "tea", "--usage", "--wait", "20").stdout
     empty = run("recall", "--tier", "durable")
     assert (empty.stdout, "nothing is remembered that answers it" in empty.stderr) == ("", True)
 

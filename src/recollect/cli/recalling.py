@@ -131,7 +131,8 @@ def remembered(memory: dict[str, Any]) -> list[str]:
     if memory.get("explanation"):
         lines.append(f" ranked by {_parts(memory['explanation'])}")
     if memory.get("usage"):
-        lines.append(f" used: {_numbers(memory['usage'])}")
+        times, last = memory["usage"]["fetch_count"], when(read(memory["usage"]["last_fetched_at"]))
+        lines.append(f" given {counted(times, 'time')} before{f', last {last}' if last else ''}")
     return lines
 
 
