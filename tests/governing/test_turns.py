@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -16,6 +18,7 @@ from tests.sizes import sized
 
 from recollect.domain.errors import Forbidden, IdempotencyMismatch, InvalidRequest, NotFound
 from recollect.domain.governance.traces import schema
+from recollect.service.governing import spaces
 
 VALIDATOR = jsonschema_rs.Draft202012Validator(schema())
 
@@ -168,3 +171,37 @@ async def test_a_turn_leads_back_to_its_captures(here: Scene) -> None:
     assert "session:alice/chat:semantic:1" in ids
     record = await here.alice.get_record("session:alice/chat:semantic:1")
     assert (record["captures"], record["rule"]) == ([done["captures"][0]], "profile:default@0")
+
+
+async def test_what_is_gone_is_not_recalled_by_the_next_turn(here: Scene) -> None:
+    for text in ("I prefer green tea.", "I prefer long walks."):
+        await here.say(text)
+    done = await here.alice.take_turn("chat", user="tea", ai="ok")
+    assert sum(each["id"].startswith("user:") for each in done["recalled"]["items"]) == 2
+    records = (await here.alice.list_records())["records"]
+    await here.alice.retract_record(records[0]["id"])
+    done = await here.alice.take_turn("chat", user="tea", ai="ok")
+    assert [each["id"] for each in done["recalled"]["items"] if each["id"].startswith("user:")] == [records[1]["id"]]
+    await here.admin.erase("user:alice")
+    done = await here.alice.take_turn("chat", user="tea", ai="ok")
+    assert done["recalled"]["items"] == []
+
+
+async def test_spaces_that_were_not_used_lately_are_let_go(here: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spaces, "_MOST_RECORDS", 12)
+    for number in range(8):
+        await here.as_user(f"u{number}").take_turn("chat", user="I prefer tea.", ai="ok")
+    opened = here.root._workings.spaces
+    assert opened._held == sum(each.held for each in opened._open.values()) <= 12 + 4
+    done = await here.as_user("u0").take_turn("chat", user="tea", ai="ok")
+    assert any(each["text"] == "I prefer tea." for each in done["recalled"]["items"])
+
+
+@sized(12, 200)
+async def test_turns_of_one_session_at_once_lose_nothing(count: int, tmp_path: Path) -> None:
+    async with scene(str(tmp_path)) as here:
+        said = [here.alice.take_turn("chat", user=f"I prefer tea number {n}.", ai="ok") for n in range(count)]
+        done = await asyncio.gather(*said)
+        assert sorted(each["turn"] for each in done) == list(range(1, count + 1))
+        told = await here.alice.replay("chat")
+        assert (told["equal"], told["turns"]) == (True, count)

@@ -43,6 +43,8 @@ class Space:
     upto: int = 0
     records: dict[Namespace, dict[str, Held]] = field(default_factory=dict)
     count: int = 0
+    held: int = 0
+    """How many records it had when it was last kept."""
 
     def at(self, namespace: Namespace, now: Instant) -> list[Held]:
         """What lies at a namespace itself and is there at a moment."""
@@ -81,15 +83,24 @@ class OpenSpaces:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._open: OrderedDict[tuple[str, Namespace], Space] = OrderedDict()
+        self._held = 0
 
     async def fresh(self, tenant: str, within: Namespace) -> Space:
         """The live records below a namespace, as of now; `upto` says up to where in the log."""
         known = self._open.pop((tenant, within), None)
+        self._held -= 0 if known is None else known.held
         space = await self._read(tenant, within) if known is None else await self._follow(tenant, known)
-        self._open[tenant, within] = space
-        while len(self._open) > 1 and sum(each.count for each in self._open.values()) > _MOST_RECORDS:
-            self._open.popitem(last=False)
+        self._keep((tenant, within), space)
         return space
+
+    def _keep(self, name: tuple[str, Namespace], space: Space) -> None:
+        """Keep a space, and let go of those that were not used for longest when there are too many records."""
+        before = self._open.pop(name, None)  # somebody else may have read it meanwhile
+        space.held = space.count
+        self._held += space.held - (0 if before is None else before.held)
+        self._open[name] = space
+        while len(self._open) > 1 and self._held > _MOST_RECORDS:
+            self._held -= self._open.popitem(last=False)[1].held
 
     async def _follow(self, tenant: str, space: Space) -> Space:
         head = await self._store.head(tenant)
