@@ -53,7 +53,9 @@ from recollect.service.governing import profiles, turns
 from recollect.service.measuring import measures
 from recollect.service.pipeline import capturing, reviewing
 from recollect.service.recalling import contexts
+from recollect.service.telling import traces as tracing
 from recollect.surfaces.rest.routes import ROUTES, Route
+from recollect.surfaces.rest.traces import FORMATS
 from recollect.wire import recalling, remembering, requests
 from recollect.wire.errors import status_of
 
@@ -412,6 +414,8 @@ def parameter(path: str, method: str, name: str) -> dict[str, Any]:
         (SCHEMAS["ForgetPolicy"]["enum"], terms.ForgetPolicy),
         (list(SCHEMAS["GovernedContract"]["properties"]), policy.contract_of(policy.Settings()).snapshot()),
         (parameter("/admin/v1/memories/usage/top", "get", "sort")["enum"], measures.SORTS),
+        (SCHEMAS["TraceType"]["enum"], tracing.TYPES),
+        (SCHEMAS["TraceFormat"]["enum"], FORMATS),
     ],
     ids=[
         *("event kinds", "end reasons", "findings", "passes", "orders", "archived"),
@@ -424,7 +428,7 @@ def parameter(path: str, method: str, name: str) -> dict[str, Any]:
         *("proposal at least", "consent", "edits", "record", "shown capture", "rankers", "memory", "provenance"),
         *("forms", "parts", "what is left out", "counters", "state", "excerpt", "sections", "blocks", "entries"),
         *("report", "manifest", "governed items", "governed meta", "profile", "write policies", "forget policies"),
-        *("governed contract", "orders of usage"),
+        *("governed contract", "orders of usage", "types of traces", "formats of traces"),
     ],
 )
 def test_closed_sets_are_those_of_the_code(listed: list[str], known: Any) -> None:

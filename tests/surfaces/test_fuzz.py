@@ -31,10 +31,10 @@ CONSENT = {
 
 
 def furnished(service: Served) -> dict[str, str]:
-    """For every operation on one thing of the way in, one that is there for it alone."""
+    """For every operation on one thing of the ways in and out, one that is there for it alone."""
 
-    def made(path: str, body: object) -> Any:
-        answer = service.ask("POST", path, body)
+    def made(path: str, body: object, method: str = "POST") -> Any:
+        answer = service.ask(method, path, body)
         assert answer.status == 200, answer.body
         return answer.json()
 
@@ -43,7 +43,7 @@ def furnished(service: Served) -> dict[str, str]:
         return {"candidate": candidate | {"evidence_refs": ["tool:x:1"]}, "class": "evidence_link"}
 
     there: dict[str, str] = {}
-    for name in ("getRecord", "pinRecord", "unpinRecord", "correctRecord", "promoteRecord", "retractRecord"):
+    for name in ("getRecord", "pinRecord", "unpinRecord", "correctRecord", "promoteRecord", "retractRecord", "why"):
         (told,) = made("/v1/captures", {"captures": [{"text": f"I prefer {name}."}]})["captures"]
         there["getCapture"], there[name] = told["capture_id"], told["remembered"][0]["record_id"]
     for name in ("getProposal", "claimProposal", "releaseProposal", "approveProposal", "rejectProposal"):
@@ -53,6 +53,11 @@ def furnished(service: Served) -> dict[str, str]:
     made("/v1/captures", {"captures": [{"text": "My name is Ada."}]})
     made("/v1/proposals", claim("name"))
     there["resolveContradiction"] = service.ask("GET", "/v1/contradictions").json()["contradictions"][0]["id"]
+    memory = {"namespace": ["user", "admin"], "key": "there", "value": {}}
+    there["getVersion"] = made("/v1/memories", memory, "PUT")["id"]
+    there["getTrace"] = made("/v1/recall", {})["trace_id"]
+    there["replaySession"] = made("/v1/sessions/there/turns", {"user": "I prefer tea."})["session"]
+    there["getProfile"] = made("/v1/profiles/there", {"settings": {}}, "PUT")["name"]
     return there
 
 

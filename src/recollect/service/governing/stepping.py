@@ -17,7 +17,7 @@ from recollect.domain.governance.ledger import Change, State, Store
 from recollect.domain.governance.machine import Turn
 from recollect.domain.governance.phases import DiffRequest, Phase, PhaseRequest, Snapshot
 from recollect.domain.governance.taping import Done, Step, hash_of, kept_of, query_of, taken, unrecalled_until
-from recollect.domain.governance.terms import Source, Space
+from recollect.domain.governance.terms import EventType, Source, Space
 from recollect.domain.governance.traces import as_json, ids_in
 from recollect.domain.instants import Instant
 from recollect.domain.promotion.consent_checks import still_covered
@@ -298,12 +298,19 @@ class Stepping:
         ends = way.terms.traces_end(way.now)
         way.draft.put(places.trace(step.trace_id), value, labels, expires_at=ends, new=True)
         rule = asked.profile.rule
+        types = {} if done.recorded is None else {each.id: each.event_type.value for each in done.recorded.written}
         for each in asked.captures:
             mine = [] if each.speaker is not Speaker.USER else written
-            told = [{"outcome": "promoted", "rule": rule, "reason": "", "record_id": record_id} for record_id in mine]
+            told = [_became(record_id, types, rule) for record_id in mine]
             way.draft.put(places.work(each.id), {"by": rule, "trouble": None, "tokens": 0, "remembered": told})
         address, tape = places.turn(step.number), msgspec.json.encode(step)
         way.draft.put(address, tape, {"trace": step.trace_id}, expires_at=ends, new=True)
+
+
+def _became(record_id: str, types: Mapping[str, str], rule: str) -> dict[str, Any]:
+    """What became of a part of a turn; its words are where they are kept, and told nowhere else."""
+    told = {"outcome": "promoted", "event_type": types.get(record_id, EventType.CONTEXT.value), "text": None}
+    return told | {"reason": "", "rule": rule, "record_id": record_id}
 
 
 def _labels(capture: Capture) -> dict[str, Any]:
