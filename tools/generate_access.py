@@ -20,10 +20,17 @@ MANY_ACTIONS = {
     ("POST", "/v1/memories/batch"): (Action.WRITE, Action.DELETE),
     ("POST", "/v1/tools/{name}"): (Action.READ,),
     ("POST", "/v1/records/undo"): (Action.WRITE, Action.DELETE),
+    ("POST", "/v1/why-not"): (Action.READ, Action.WRITE),
 }
 """What is decided step by step, since one request asks for several things."""
-OWN_ALONE = ("/v1/captures", "/v1/captures/dry-run", "/v1/captures/{id}", "/v1/phases")
+OWN_ALONE = frozenset(
+    {"/v1/captures", "/v1/captures/dry-run", "/v1/captures/{id}", "/v1/phases", "/v1/phases/diff", "/v1/recall"}
+    | {"/v1/context", "/v1/sessions/{id}/recall", "/v1/sessions/{id}/turns", "/v1/sessions/{id}/replay", "/v1/why-not"}
+    | {"/v1/traces/{id}"}
+)
 """What is about the caller's own memory, also where an administrator calls it."""
+SHARED = frozenset({"/v1/profiles", "/v1/profiles/{id}"})
+"""What is the same for everybody in a tenant."""
 
 
 def actions_of(route: Route) -> tuple[Action, ...]:
@@ -45,7 +52,7 @@ def allowed(route: Route, who: str) -> str:
     needed = [_NEEDS[action][1] for action in actions_of(route)]
     if not all(who in roles for roles in needed if roles):
         return NO
-    about_memories = any(action in ABOUT_MEMORIES for action in actions_of(route))
+    about_memories = any(action in ABOUT_MEMORIES for action in actions_of(route)) and route.path not in SHARED
     return OWN if about_memories and (who != Role.ADMIN or route.path in OWN_ALONE) else YES
 
 
@@ -83,7 +90,9 @@ A caller needs the scope of a route, and a role that opens it. Both come with th
   else would. Both are refused to everybody else with 403, and every such read is written down.
 - A `reviewer`, or an `admin`, decides about what is proposed in the whole tenant, is shown its proposals,
   contradictions, signals and traces, and undoes in all of it.
-- Captures, proposals, consents and records are read in one's own name only, whoever says why.
+- Captures, proposals, consents and records are read in one's own name only, whoever says why; so is everything that is
+  recalled, compiled, replayed and asked why.
+- An `admin` is told the traces and the measures of the whole tenant.
 - A tool of an agent needs the scope of what it does: `read` to search, `write` to store, `delete` to delete. It works
   on the caller's own notes, in everybody's own name.
 

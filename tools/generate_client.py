@@ -13,13 +13,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 CLIENT = ROOT / "src/recollect_client"
-ORIGINS = ("_async.py", "_async_administration.py", "_async_remembering.py")
+ORIGINS = ("_async.py", "_async_administration.py", "_async_recalling.py", "_async_remembering.py")
 ERRORS_OF_SERVICE = ROOT / "src/recollect/domain/errors.py"
 
 RENAMED = {
     "AsyncClient": "Client",
     "AsyncAdministration": "Administration",
     "_async_administration": "_sync_administration",
+    "AsyncRecalling": "Recalling",
+    "_async_recalling": "_sync_recalling",
     "AsyncRemembering": "Remembering",
     "_async_remembering": "_sync_remembering",
     "AsyncIterator": "Iterator",

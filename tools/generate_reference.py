@@ -52,6 +52,8 @@ from recollect.domain.remembering import captures, deciding
 from recollect.ports import credentials, embedder, extractor, keys, policy, store, vectors
 from recollect.service import audit, identity, looking, policies, reading, transfer, tuning, views
 from recollect.service.administration import Administration
+from recollect.service.governing.profiles import Profiles
+from recollect.service.governing.turns import Governing
 from recollect.service.hands import Hands
 from recollect.service.measuring.measures import Measuring
 from recollect.service.pipeline.capturing import Capturing
@@ -59,6 +61,11 @@ from recollect.service.pipeline.consenting import Consenting
 from recollect.service.pipeline.recording import Recording
 from recollect.service.pipeline.reviewing import Reviewing
 from recollect.service.pipeline.watching import Watching
+from recollect.service.recalling.contexts import Contexts
+from recollect.service.recalling.recall import Recalling
+from recollect.service.telling.comparing import Comparing
+from recollect.service.telling.traces import Tracing
+from recollect.service.telling.why import Explaining
 from recollect.surfaces import service as serving
 from recollect.surfaces.rest import connections
 from recollect.wire import requests
@@ -469,6 +476,13 @@ def public_methods() -> list[object]:
             Reviewing,
             Consenting,
             Watching,
+            Governing,
+            Profiles,
+            Recalling,
+            Contexts,
+            Tracing,
+            Explaining,
+            Comparing,
             Measuring,
             Administration,
         )

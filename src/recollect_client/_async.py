@@ -19,6 +19,7 @@ from recollect_client import _answers as answers
 from recollect_client import _requests as requests
 from recollect_client._answers import Answer
 from recollect_client._async_administration import AsyncAdministration
+from recollect_client._async_recalling import AsyncRecalling
 from recollect_client._async_remembering import AsyncRemembering
 from recollect_client._files import Download, Progress
 from recollect_client._requests import Call, Justification
@@ -41,7 +42,7 @@ from recollect_client.models import (
 _WHOAMI = "/v1/whoami"
 
 
-class AsyncClient(AsyncRemembering, AsyncAdministration):
+class AsyncClient(AsyncRecalling, AsyncRemembering, AsyncAdministration):
     """The memories of the tenant that a token belongs to, on a server.
 
     Without `url` and `token`, the environment says them: RECOLLECT_URL and RECOLLECT_TOKEN. One attempt may
@@ -157,10 +158,21 @@ class AsyncClient(AsyncRemembering, AsyncAdministration):
     # -- reading
 
     async def get(
-        self, namespace: Sequence[str], key: str, *, as_of: datetime | None = None, archived: str = "exclude"
+        self,
+        namespace: Sequence[str],
+        key: str,
+        *,
+        as_of: datetime | None = None,
+        archived: str = "exclude",
+        include_usage: bool = False,
     ) -> Item | None:
-        """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept."""
+        """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept.
+
+        It counts as a load of the item, unless it is a look at the past or is justified. With `include_usage`, the
+        item says how often it was loaded before.
+        """
         query = [*requests.address(namespace, key), ("as_of", requests.moment(as_of)), ("archived", archived)]
+        query += requests.switch("include_usage", include_usage)
         return await self._item(requests.read("/v1/memories", query, justified=self._justification))
 
     async def get_by_id(self, item_id: UUID) -> Item | None:
@@ -186,13 +198,15 @@ class AsyncClient(AsyncRemembering, AsyncAdministration):
         cursor: str | None = None,
         as_of: datetime | None = None,
         archived: str = "exclude",
+        include_usage: bool = False,
     ) -> Found:
         """Items at or below a namespace whose policy attributes match a filter; with a `query`, those that answer it.
 
         Without a query, continue with the `cursor` of the answer; in `key` order, paging meets everything that exists
         throughout exactly once. With one, the best come first: by words and by meaning, or by one of them (`mode`).
         Several queries are put together by their ranks. `explain` says what each arm found. With `wait`, so many
-        seconds are given to what was written before to be indexed.
+        seconds are given to what was written before to be indexed. A search is no load; with `include_usage`, items say
+        how often they were loaded.
         """
         held = 0.0 if wait is None else requests.seconds_held(wait)
         fields = {
@@ -209,6 +223,7 @@ class AsyncClient(AsyncRemembering, AsyncAdministration):
             "cursor": cursor,
             "as_of": requests.moment(as_of),
             "archived": archived,
+            "include_usage": include_usage or None,
         }
         call = requests.ask("/v1/memories/search", fields, held=held, justified=self._justification)
         return answers.decoded(await self._send(call), Found)

@@ -328,9 +328,11 @@ def filter_asked(given: Mapping[str, Any] | None) -> msgspec.Raw | None:
     return _exact(given, "filter", InvalidFilter)
 
 
-def entries_given(entries: Sequence[dict[str, Any]]) -> msgspec.Raw | None:
-    """Entries of an export, to be imported."""
-    return _exact(list(entries), "entries", InvalidRequest)
+def entries_given(entries: Sequence[Any], what: str = "entries") -> msgspec.Raw | None:
+    """A list of anything, such as entries of an export; one text is refused, since it would be taken apart."""
+    if isinstance(entries, str | bytes):
+        raise InvalidRequest(f"{what} is a list, not text", details={"field": what})
+    return _exact(list(entries), what, InvalidRequest)
 
 
 def captures_given(captures: Sequence[Mapping[str, Any]]) -> msgspec.Raw | None:

@@ -23,6 +23,7 @@ from recollect_client._retries import Limits, Silence, Tries
 from recollect_client._settings import address_of_server, headers_of_caller, trusted
 from recollect_client._shapes import Head, History, Namespaces, Tools
 from recollect_client._sync_administration import Administration
+from recollect_client._sync_recalling import Recalling
 from recollect_client._sync_remembering import Remembering
 from recollect_client.errors import Forbidden, InvalidQuery, NotFound, RecollectError, StoreClosed
 from recollect_client.models import (
@@ -40,7 +41,7 @@ from recollect_client.models import (
 _WHOAMI = "/v1/whoami"
 
 
-class Client(Remembering, Administration):
+class Client(Recalling, Remembering, Administration):
     """The memories of the tenant that a token belongs to, on a server.
 
     Without `url` and `token`, the environment says them: RECOLLECT_URL and RECOLLECT_TOKEN. One attempt may
@@ -156,10 +157,21 @@ class Client(Remembering, Administration):
     # -- reading
 
     def get(
-        self, namespace: Sequence[str], key: str, *, as_of: datetime | None = None, archived: str = "exclude"
+        self,
+        namespace: Sequence[str],
+        key: str,
+        *,
+        as_of: datetime | None = None,
+        archived: str = "exclude",
+        include_usage: bool = False,
     ) -> Item | None:
-        """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept."""
+        """The item under a key, or None. With `as_of`, as it was at that moment, while its history is kept.
+
+        It counts as a load of the item, unless it is a look at the past or is justified. With `include_usage`, the
+        item says how often it was loaded before.
+        """
         query = [*requests.address(namespace, key), ("as_of", requests.moment(as_of)), ("archived", archived)]
+        query += requests.switch("include_usage", include_usage)
         return self._item(requests.read("/v1/memories", query, justified=self._justification))
 
     def get_by_id(self, item_id: UUID) -> Item | None:
@@ -185,13 +197,15 @@ class Client(Remembering, Administration):
         cursor: str | None = None,
         as_of: datetime | None = None,
         archived: str = "exclude",
+        include_usage: bool = False,
     ) -> Found:
         """Items at or below a namespace whose policy attributes match a filter; with a `query`, those that answer it.
 
         Without a query, continue with the `cursor` of the answer; in `key` order, paging meets everything that exists
         throughout exactly once. With one, the best come first: by words and by meaning, or by one of them (`mode`).
         Several queries are put together by their ranks. `explain` says what each arm found. With `wait`, so many
-        seconds are given to what was written before to be indexed.
+        seconds are given to what was written before to be indexed. A search is no load; with `include_usage`, items say
+        how often they were loaded.
         """
         held = 0.0 if wait is None else requests.seconds_held(wait)
         fields = {
@@ -208,6 +222,7 @@ class Client(Remembering, Administration):
             "cursor": cursor,
             "as_of": requests.moment(as_of),
             "archived": archived,
+            "include_usage": include_usage or None,
         }
         call = requests.ask("/v1/memories/search", fields, held=held, justified=self._justification)
         return answers.decoded(self._send(call), Found)

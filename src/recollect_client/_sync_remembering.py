@@ -243,7 +243,3 @@ class Remembering(ABC):
     def list_signals(self, *, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
         """What there is to learn from: corrections, rejections, edits, contradictions, consents taken back."""
         return self._told(requests.read("/v1/signals", [("limit", limit), ("cursor", cursor)]))
-
-    def list_traces(self, *, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
-        """What was decided about the caller's memories, newest first, each with its events in order."""
-        return self._told(requests.read("/v1/traces", [("limit", limit), ("cursor", cursor)]))

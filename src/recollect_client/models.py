@@ -104,6 +104,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     """Which of several queries found it, counted from 0."""
     explanation: dict[str, Any] | None = None
     """What each arm of the search said of it; None unless that was asked for."""
+    usage: dict[str, Any] | None = None
+    """How often and when it was last fetched; None unless that was asked for."""
 
     def __hash__(self) -> int:
         return hash(self.id)

@@ -27,6 +27,7 @@ from tests.scenarios.door import (
     plain,
 )
 from tests.scenarios.way_in import WayIn, remembered
+from tests.scenarios.way_out import WayOut, given
 
 import recollect
 import recollect_client
@@ -41,7 +42,7 @@ ERRORS = (recollect.RecollectError, recollect_client.RecollectError)
 Awaited = Callable[[Any], Any]
 
 
-class Library(WayIn):
+class Library(WayIn, WayOut):
     """A door over any object with the methods of `Memories`; `wait` brings coroutines to their end."""
 
     def __init__(self, memories: Any, operations: Any, wait: Awaited | None, view: Plain | None = None) -> None:
@@ -65,6 +66,9 @@ class Library(WayIn):
 
     def _remember(self, call: str, *given: Any, **named: Any) -> Any:
         return remembered(self._ask(call, *given, **named))
+
+    def _give(self, call: str, *asked: Any, **named: Any) -> Any:
+        return given(self._ask(call, *asked, **named))
 
     def put(self, *given: Any, **named: Any) -> Plain:
         return confirmed(self._ask("put", *given, **named), WRITTEN)

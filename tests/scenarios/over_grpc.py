@@ -18,6 +18,7 @@ from tests.scenarios.door import EVENT, ITEM, WRITTEN, Door, Person, Plain, Refu
 from tests.scenarios.in_process import key_for
 from tests.scenarios.over_http import Http
 from tests.scenarios.way_in import CALLS
+from tests.scenarios.way_out import CALLS as GIVEN
 
 from recollect.surfaces.grpc.v1 import memory_service_pb2 as pb
 from recollect.surfaces.grpc.v1.memory_service_pb2_grpc import MemoriesServiceStub
@@ -33,9 +34,10 @@ NOT_OFFERED = frozenset({"batch", "history", "get_by_id", "whoami", "show_policy
     "show_settings",
     "change_settings",
     *CALLS,
+    *GIVEN,
 }
 """What has no call, and is asked over REST in between: batches, versions, who one is, what administrators do, and the
-way in."""
+ways in and out."""
 _ARCHIVED: dict[str, Any] = {"exclude": 1, "include": 2, "only": 3}
 _SAFE = (1 << 53) - 1
 

@@ -28,6 +28,7 @@ from tests.scenarios.door import (
 )
 from tests.scenarios.in_process import key_for
 from tests.scenarios.way_in import WayIn, remembered
+from tests.scenarios.way_out import WayOut, given
 
 from recollect.testing.servers import Server
 
@@ -44,7 +45,6 @@ ASKED = {
     "list_consents": "/v1/consents?subject={}",
     "list_contradictions": "/v1/contradictions",
     "list_signals": "/v1/signals",
-    "list_traces": "/v1/traces",
 }
 """The reads of the way in, with the path of each."""
 DONE: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -70,7 +70,26 @@ TAKEN = {
 """What takes a document as it is."""
 
 
-class Http(WayIn):
+READ = {
+    "get_profile": "/v1/profiles/{}",
+    "list_profiles": "/v1/profiles",
+    "list_traces": "/v1/traces",
+    "get_trace": "/v1/traces/{}",
+    "why": "/v1/records/{}/why",
+    "diff_phases": "/v1/phases/diff?from={}&to={}",
+}
+"""The reads of the way out, with the path of each."""
+POSTED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "recall": ("/v1/recall", ("query",)),
+    "context": ("/v1/context", ("query",)),
+    "take_turn": ("/v1/sessions/{}/turns", ()),
+    "recall_turn": ("/v1/sessions/{}/recall", ("query",)),
+    "why_not": ("/v1/why-not", ("text",)),
+}
+"""What is asked with a body on the way out, and what it calls the arguments that need no name."""
+
+
+class Http(WayIn, WayOut):
     """The REST interface as its contract tells it."""
 
     def __init__(
@@ -125,6 +144,33 @@ class Http(WayIn):
         body = dict(zip(names, given[len(ids) :], strict=True)) | named
         whole = call in ("correct_record", "undo") or body
         return remembered(self._send("POST", path.format(*_encoded(ids)), body if whole else None)[0])
+
+    def _give(self, call: str, *asked: Any, **named: Any) -> Any:
+        key = named.pop("idempotency_key", None)
+        if named.pop("plain", False):
+            named["format"] = "plain"
+        if call in READ:
+            path = READ[call].format(*_encoded(asked))
+            query = urlencode([(name, _text(value)) for name, value in named.items()], quote_via=quote)
+            return given(self._send("GET", path + ("&" if "?" in path else "?") + query if query else path)[0])
+        if call == "replay":
+            return given(self._send("POST", f"/v1/sessions/{_encoded(asked)[0]}/replay")[0])
+        if call == "put_profile":
+            return given(self._send("PUT", f"/v1/profiles/{asked[0]}", {"settings": asked[1]} | named)[0])
+        if call in ("get_usage", "top_usage"):
+            return given(self._usage(*asked, **named))
+        path, names = POSTED[call]
+        ids, rest = asked[: path.count("{}")], asked[path.count("{}") :]
+        body = dict(zip(names, rest, strict=False)) | {name: _plain(value) for name, value in named.items()}
+        done, replayed = self._send("POST", path.format(*_encoded(ids)), body, key)
+        assert replayed is (done.get("replayed", False))
+        return given(done)
+
+    def _usage(self, *asked: Any, namespace_prefix: Sequence[str] = (), **named: Any) -> Any:
+        if asked:
+            return self._read("/admin/v1/memories/usage", _address(*asked))
+        below = [("ns", each) for each in namespace_prefix]
+        return self._read("/admin/v1/memories/usage/top", [*below, *named.items()])
 
     def put(self, namespace: Sequence[str], key: str, value: Any, **named: Any) -> Plain:
         idempotency_key = named.pop("idempotency_key", None)
@@ -252,6 +298,10 @@ class Http(WayIn):
 
     def change_settings(self, settings: Mapping[str, float | None]) -> Plain:
         return told.tuned(self._send("PUT", "/admin/v1/memories/settings", dict(settings))[0])
+
+
+def _plain(value: Any) -> Any:
+    return _text(value) if isinstance(value, datetime) else value
 
 
 def _encoded(ids: Iterable[str]) -> list[str]:

@@ -15,7 +15,7 @@ from tests.engines.mongodb import (
 )
 from tests.engines.mongodb import fresh_database as mongo_database
 from tests.engines.postgres import fresh_database as postgres_database
-from tests.scenarios import asking, finding, governing, permitting, remembering, telling, writing
+from tests.scenarios import asking, finding, governing, permitting, recalling, remembering, telling, writing
 from tests.scenarios.door import Door, House, Person, Plain
 from tests.scenarios.in_process import SETTINGS, InProcess, Sdk
 from tests.scenarios.over_grpc import NOT_OFFERED as NOT_CALLED
@@ -28,7 +28,7 @@ from tests.scenarios.typed import NOT_OFFERED, UNTOLD, AtTheKeyboard
 from recollect.config import Secret, Settings
 from recollect.testing.servers import Server, running
 
-CHAPTERS = (writing, finding, asking, telling, permitting, governing, remembering)
+CHAPTERS = (writing, finding, asking, telling, permitting, governing, remembering, recalling)
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def test_a_scenario_goes_alike_at_every_door(scene: Scene, house: tuple[str, Hou
 
 def test_only_what_cannot_be_typed_is_left_out() -> None:
     assert {need for scene in SCENES for need in scene.needs} == NOT_OFFERED
-    assert sum(bool(scene.needs & NOT_OFFERED) for scene in SCENES if WAY_IN not in scene.needs) <= 7
+    assert sum(bool(scene.needs & NOT_OFFERED) for scene in SCENES if WAY_IN not in scene.needs) <= 9
     assert {scene.play.__module__ for scene in SCENES if WAY_IN in scene.needs} == {remembering.__name__}
 
 
@@ -189,6 +189,15 @@ PLANTED: list[tuple[str, Callable[[Any], Any], Callable[[Any], None]]] = [
     ("approve_proposal", lambda told: told | {"decided_by": None}, remembering.approved),
     ("get_consent", lambda told: told | {"state": "active"}, remembering.consents),
     ("list_traces", lambda page: page | {"traces": page["traces"][1:]}, remembering.captured),
+    ("recall", lambda told: told | {"memories": told["memories"][::-1]}, recalling.recalled),
+    ("recall", lambda told: told | {"borders": []}, recalling.narrowed),
+    ("context", lambda told: told | {"report": told["report"] | {"used": 1}}, recalling.compiled),
+    ("take_turn", lambda told: told | {"hash": "0" * 64}, recalling.governed),
+    ("get_trace", lambda told: told | {"cause": None}, recalling.traced),
+    ("why", lambda told: told | {"lines": told["lines"][1:]}, recalling.explained_why),
+    ("replay", lambda told: told | {"events": told["events"] + 1}, recalling.replayed),
+    ("diff_phases", lambda told: told | {"added_count": told["added_count"] + 1}, recalling.compared),
+    ("top_usage", lambda told: told | {"complete": False}, recalling.used),
     ("change_settings", lambda tuned: tuned | {"changed": []}, governing.settings),
 ]
 

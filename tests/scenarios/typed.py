@@ -28,23 +28,29 @@ from tests.scenarios.door import (
     plain,
 )
 from tests.scenarios.in_process import key_for
+from tests.scenarios.recalling import ONE_USAGE, RECALL_TURN
 from tests.scenarios.remembering import WAY_IN
-from tests.scenarios.way_in import WayIn
+from tests.scenarios.way_in import WayIn, remembered
+from tests.scenarios.way_out import WayOut, given
 from typer.testing import CliRunner
 
 from recollect.cli.program import app
 from recollect.domain.queries import event_cursor
 from recollect.testing.servers import Server
 
-NOT_OFFERED = frozenset({"batch", "any value", "pages of namespaces", WAY_IN})
+NOT_OFFERED = frozenset({"batch", "any value", "pages of namespaces", WAY_IN, RECALL_TURN, ONE_USAGE})
 """What cannot be typed: batches; values that are no objects, which are kept as text; pages of `ls`, which tells all;
-and the way in."""
+the way in but for what is said; a question to a session without a turn; and the usage of one memory."""
 READS = frozenset({"get", "search", "ls", "history", "log"})
 UNTOLD = frozenset({"replayed"})
 """What is told to people, but has no place in the JSON."""
 
 
-class Typed(WayIn):
+OPTIONS = {"spaces": "space", "kinds": "kind", "tiers": "tier", "event_types": "event_type", "include_usage": "usage"}
+"""What an option is called that may be typed several times, or is a switch."""
+
+
+class Typed(WayIn, WayOut):
     """The commands, against a server."""
 
     def __init__(self, always: Sequence[str], reading: Mapping[str, str | None] | None = None) -> None:
@@ -64,6 +70,34 @@ class Typed(WayIn):
             assert set(envelope) == {"error", "code", "details"}, envelope
             raise Refused(envelope["code"])
         return json.loads(result.stdout)
+
+    def capture(self, captures: Sequence[Plain]) -> list[Plain]:
+        (each,) = captures
+        return [remembered(self._run("capture", each["text"], session=each.get("session")))]
+
+    def start_phase(self, token: str) -> Any:
+        return remembered(self._run("phase", token))
+
+    def _give(self, call: str, *asked: Any, **named: Any) -> Any:
+        if call in ("put_profile", "top_usage"):
+            return given(getattr(self, f"_{call}")(*asked, **named))
+        commands = {"take_turn": "turn", "list_traces": "trace", "get_trace": "trace", "diff_phases": "diff"}
+        commands |= {"get_profile": "profile show", "list_profiles": "profile list", "why_not": "why-not"}
+        words = list(asked)
+        if call == "take_turn":
+            words.append(named.pop("user"))
+            named["no_recall"] = not named.pop("recall", True)
+        if call == "context":
+            named.setdefault("form", "json")
+        options = {OPTIONS.get(name, name): value for name, value in named.items()}
+        return given(self._run(commands.get(call, call), *words, **options))
+
+    def _put_profile(self, name: str, settings: Plain, **named: Any) -> Any:
+        with _files({"settings.json": json.dumps(settings)}) as folder:
+            return self._run("profile put", name, f"{folder}/settings.json", **named)
+
+    def _top_usage(self, *, namespace_prefix: Sequence[str] = (), limit: int = 100, **named: Any) -> Any:
+        return self._run("usage top", *_scope(namespace_prefix), limit=limit, **named)
 
     def put(
         self,

@@ -116,8 +116,5 @@ class WayIn:
     def list_signals(self, **named: Any) -> Any:
         return self._remember("list_signals", **named)
 
-    def list_traces(self, **named: Any) -> Any:
-        return self._remember("list_traces", **named)
-
 
 CALLS = frozenset(name for name in vars(WayIn) if not name.startswith("_"))

@@ -58,7 +58,6 @@ AGAIN: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "list_consents": (("user:alice",), {}),
     "list_contradictions": ((), {}),
     "list_signals": ((), {}),
-    "list_traces": ((), {}),
     "review_many": (("approve", ["mwp_1"]), {"dry_run": True}),
     "undo": ((), {"source": "x", "dry_run": True}),
 }

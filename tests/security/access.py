@@ -97,6 +97,19 @@ TABLE: dict[str, Row] = {
     "POST /v1/contradictions/{id}/resolve":        ("write",        401, 403, 403, 403, 403, 200, 403, 200, 404),
     "GET /v1/signals":                             ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
     "GET /v1/traces":                              ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /v1/traces/{id}":                         ("read",         401, 200, 404, 200, 404, 404, 404, 404, 404),
+    "POST /v1/recall":                             ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "POST /v1/context":                            ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "POST /v1/sessions/{id}/recall":               ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "POST /v1/sessions/{id}/turns":                ("write",        401, 200, 200, 403, 200, 200, 200, 200, 200),
+    "POST /v1/sessions/{id}/replay":               ("read",         401, 200, 404, 200, 404, 404, 404, 404, 404),
+    "GET /v1/profiles":                            ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /v1/profiles/{id}":                       ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "PUT /v1/profiles/{id}":                       ("admin",        401, 403, 403, 403, 403, 403, 200, 403, 403),
+    "GET /v1/records/{id}/why":                    ("read",         401, 200, 404, 200, 404, 200, 404, 404, 404),
+    "POST /v1/why-not":                            ("read write",   401, 200, 200, 403, 200, 200, 200, 200, 200),
+    "GET /v1/phases/diff":                         ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /v1/metrics/memory":                      ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
     "POST /v1/phases":                             ("write",        401, 200, 200, 403, 200, 200, 200, 200, 200),
     "POST /admin/v1/captures/remember":            ("admin",        401, 403, 403, 403, 403, 200, 403, 403, 200),
     "GET /v1/whoami":                              ("",             401, 200, 200, 200, 200, 200, 200, 200, 200),
@@ -125,6 +138,8 @@ TABLE: dict[str, Row] = {
     "POST /admin/v1/memories/index/trigger":       ("admin",        401, 403, 403, 403, 403, 200, 200, 403, 200),
     "GET /admin/v1/memories/settings":             ("admin",        401, 403, 403, 403, 403, 403, 200, 403, 403),
     "PUT /admin/v1/memories/settings":             ("admin",        401, 403, 403, 403, 403, 403, 200, 403, 403),
+    "GET /admin/v1/memories/usage":                ("read",         401, 403, 403, 403, 200, 200, 403, 403, 404),
+    "GET /admin/v1/memories/usage/top":            ("read",         401, 403, 403, 403, 200, 200, 403, 403, 200),
     "DELETE /admin/v1/memories/{id}":              ("admin",        401, 403, 403, 403, 403, 204, 403, 403, 404),
     "GET /admin/v1/audit":                         ("read",         401, 403, 403, 403, 200, 200, 403, 403, 200),
     "GET /healthz":                                ("",             200, 200, 200, 200, 200, 200, 200, 200, 200),
@@ -187,6 +202,18 @@ REQUESTS: dict[str, tuple[str, Any]] = {
     "POST /v1/records/{id}/promote": ("/v1/records/{record}/promote", {"to_space": "project", "project": "apollo"}),
     "POST /v1/contradictions/{id}/resolve": ("/v1/contradictions/{contradiction}/resolve", {"winner": "existing"}),
     "POST /v1/phases": ("/v1/phases", {"token": "t"}),
+    "POST /v1/recall": ("/v1/recall", {"query": "tea"}),
+    "POST /v1/context": ("/v1/context", {"query": "tea"}),
+    "POST /v1/sessions/{id}/recall": ("/v1/sessions/s1/recall", {"query": "tea"}),
+    "POST /v1/sessions/{id}/turns": ("/v1/sessions/s1/turns", {"user": "I prefer tea."}),
+    "POST /v1/sessions/{id}/replay": ("/v1/sessions/{session}/replay", None),
+    "GET /v1/profiles/{id}": ("/v1/profiles/default", None),
+    "PUT /v1/profiles/{id}": ("/v1/profiles/careful", {"settings": {"semantic": True}}),
+    "GET /v1/traces/{id}": ("/v1/traces/{trace}", None),
+    "GET /v1/records/{id}/why": ("/v1/records/{record}/why", None),
+    "POST /v1/why-not": ("/v1/why-not", {"text": "I prefer tea."}),
+    "GET /v1/phases/diff": ("/v1/phases/diff?from=phase-1&to=phase-1&space=user", None),
+    "GET /admin/v1/memories/usage": (f"/admin/v1/memories/usage?{NOTES}&key=k", None),
     "POST /admin/v1/captures/remember": ("/admin/v1/captures/remember", {}),
     "POST /v1/tools/{name}": ("/v1/tools/memory_search", {}),
     "POST /admin/v1/verify": ("/admin/v1/verify", {}),
@@ -220,6 +247,8 @@ SEES: dict[str, Callable[[Any], object]] = {
 SEE_THEM = {"user", "agent", "admin"}
 """Who is shown alice's memories, by routes that show others an empty answer."""
 TOLD: dict[str, tuple[Callable[[Any], object], set[str]]] = {
+    "POST /v1/recall": (lambda found: _recalled(found["memories"]), {"user", "agent"}),
+    "POST /v1/context": (lambda found: _recalled(found["pack"]["manifest"]["ids"]), {"user", "agent"}),
     "GET /v1/captures": (lambda found: _of_alice(found["captures"], "about", "user:alice"), {"user", "agent"}),
     "GET /v1/records": (lambda found: _of_alice(found["records"], "owner", "alice"), {"user", "agent"}),
     "GET /v1/proposals": (
@@ -236,6 +265,10 @@ TOLD: dict[str, tuple[Callable[[Any], object], set[str]]] = {
 
 def _of_alice(found: list[dict[str, Any]], name: str, value: str) -> list[dict[str, Any]]:
     return [each for each in found if each[name] == value]
+
+
+def _recalled(found: list[Any]) -> list[Any]:
+    return [each for each in found if ":alice:" in (each if isinstance(each, str) else each["id"])]
 
 
 def expected(route: str, who: str) -> int:
@@ -335,6 +368,8 @@ MADE: dict[str, Callable[[Place], str]] = {
     "proposal": _proposed,
     "consent": lambda place: str(place.made("/v1/consents", CONSENT)["consent_id"]),
     "contradiction": Place.contradiction,
+    "trace": lambda place: str(place.made("/v1/recall", {"query": "tea"})["trace_id"]),
+    "session": lambda place: str(place.made("/v1/sessions/taken/turns", {"user": "I prefer tea."})["session"]),
 }
 """What a request names, made anew for it."""
 

@@ -40,15 +40,21 @@ from recollect.domain import (
     tuning,
     verification,
 )
-from recollect.domain.governance import terms
+from recollect.domain.compiling import codes as compiling
+from recollect.domain.compiling import counting, packs, states, templates
+from recollect.domain.governance import items, policy, terms
 from recollect.domain.promotion import claims, codes, consents, proposals, shapes, standing
 from recollect.domain.reasons import TOLD, EndReason, Finding
+from recollect.domain.recall import asking, memories
 from recollect.domain.remembering import captures, deciding, records
 from recollect.domain.retention import Pass
 from recollect.service import audit, looking, reading, transfer
+from recollect.service.governing import profiles, stepping, turns
+from recollect.service.measuring import measures
 from recollect.service.pipeline import capturing, reviewing
+from recollect.service.recalling import contexts
 from recollect.surfaces.rest.routes import ROUTES, Route
-from recollect.wire import remembering, requests
+from recollect.wire import recalling, remembering, requests
 from recollect.wire.errors import status_of
 
 ROOT = Path(__file__).parents[2]
@@ -192,7 +198,9 @@ def test_every_answer_names_its_request_and_every_error_has_the_one_shape(
 
 
 def test_every_object_says_whether_it_takes_more_than_is_listed() -> None:
-    open_ended = {"Value", "StoredValue", "StoredAttributes", "PolicyAttributes", "Filter", "Modules", "Counts"}
+    open_ended = {"Value", "StoredValue", "StoredAttributes", "PolicyAttributes", "Filter", "Modules", "Counts"} | {
+        "TraceEvent",
+    }
     for name, schema in SCHEMAS.items():
         if schema.get("type") == "object" and name not in open_ended:
             assert schema["additionalProperties"] is False, name
@@ -243,7 +251,7 @@ def spoiled(example: dict[str, Any], schema: dict[str, Any]) -> Iterator[tuple[s
 ANYTHING = {"$ref": "#/components/schemas/AnyJson"}
 OPTIONAL = {"existing"}
 """What an answer may have or not: something may stand beside nothing that is known."""
-OPEN = {"value", "attributes", "details", "detail", "policy_attributes", "input"}
+OPEN = {"value", "attributes", "details", "detail", "policy_attributes", "input", "explanation"}
 
 
 @pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS)
@@ -320,6 +328,12 @@ def refs(operation: dict[str, Any]) -> Iterator[dict[str, str]]:
     yield from (answer for answer in operation["responses"].values() if "$ref" in answer)
 
 
+def parameter(path: str, method: str, name: str) -> dict[str, Any]:
+    found = (followed(each) for each in PATHS[path][method]["parameters"])
+    schema: dict[str, Any] = followed(next(each for each in found if each["name"] == name)["schema"])
+    return schema
+
+
 @pytest.mark.parametrize(
     ("listed", "known"),
     [
@@ -372,8 +386,32 @@ def refs(operation: dict[str, Any]) -> Iterator[dict[str, str]]:
         (SCHEMAS["Propose"]["required"], capturing._PROPOSED),
         (list(SCHEMAS["Consent"]["properties"]), consents._FIELDS | {"supersedes"}),
         (list(SCHEMAS["Approve"]["properties"]["edit"]["properties"]), reviewing._EDITS),
-        (SCHEMAS["Record"]["required"], {*records.Record.__struct_fields__, "also_known_as", "behavioral"}),
+        (list(SCHEMAS["Record"]["properties"]), {*records.Record.__struct_fields__, "also_known_as", "behavioral"}),
         (SCHEMAS["Capture"]["required"], {*captures.Capture.__struct_fields__, "capture_id"} - {"id"}),
+        (SCHEMAS["Ranker"]["enum"], asking.Ranker),
+        (list(SCHEMAS["Memory"]["properties"]), memories.Memory.__struct_fields__),
+        (SCHEMAS["Provenance"]["required"], memories.Provenance.__struct_fields__),
+        (SCHEMAS["ContextForm"]["enum"], compiling.Form),
+        (SCHEMAS["ContextPart"]["enum"], compiling.Part),
+        (SCHEMAS["LeftOut"]["properties"]["reason"]["enum"], compiling.DropReason),
+        (SCHEMAS["CompileContext"]["properties"]["counter"]["enum"], counting.COUNTERS),
+        (list(SCHEMAS["ConversationState"]["properties"]), states.State.__struct_fields__),
+        (list(SCHEMAS["Excerpt"]["properties"]), states.Excerpt.__struct_fields__),
+        (list(SCHEMAS["TemplateBlock"]["properties"]), templates.Section.__struct_fields__),
+        (SCHEMAS["ContextBlock"]["required"], packs.Block.__struct_fields__),
+        (SCHEMAS["ContextEntry"]["required"], packs.Entry.__struct_fields__),
+        (SCHEMAS["BudgetReport"]["required"], packs.Report.__struct_fields__),
+        (SCHEMAS["ContextManifest"]["required"], packs.Manifest.__struct_fields__),
+        (SCHEMAS["GovernedItem"]["required"], items.Item.__struct_fields__),
+        (list(SCHEMAS["GovernedMeta"]["properties"]), items.Meta.__struct_fields__),
+        (
+            list(SCHEMAS["ProfileSettings"]["properties"]),
+            {*policy.Settings.__struct_fields__, *profiles.Terms.__struct_fields__},
+        ),
+        (SCHEMAS["ProfileSettings"]["properties"]["write_policy"]["enum"], terms.WritePolicy),
+        (SCHEMAS["ForgetPolicy"]["enum"], terms.ForgetPolicy),
+        (list(SCHEMAS["GovernedContract"]["properties"]), policy.contract_of(policy.Settings()).snapshot()),
+        (parameter("/admin/v1/memories/usage/top", "get", "sort")["enum"], measures.SORTS),
     ],
     ids=[
         *("event kinds", "end reasons", "findings", "passes", "orders", "archived"),
@@ -383,17 +421,14 @@ def refs(operation: dict[str, Any]) -> Iterator[dict[str, str]]:
         *("spaces", "spaces to ask for", "memory kinds", "tiers", "tiers to ask for", "event types", "write classes"),
         *("authorities", "sources", "bases", "consent states", "consent checks", "verdicts", "risks", "risk reasons"),
         *("signals", "outcomes", "proposal statuses", "when to remember", "capture", "candidate", "proposal"),
-        *("proposal at least", "consent", "edits", "record", "shown capture"),
+        *("proposal at least", "consent", "edits", "record", "shown capture", "rankers", "memory", "provenance"),
+        *("forms", "parts", "what is left out", "counters", "state", "excerpt", "sections", "blocks", "entries"),
+        *("report", "manifest", "governed items", "governed meta", "profile", "write policies", "forget policies"),
+        *("governed contract", "orders of usage"),
     ],
 )
 def test_closed_sets_are_those_of_the_code(listed: list[str], known: Any) -> None:
     assert sorted(listed) == sorted(known)
-
-
-def parameter(path: str, method: str, name: str) -> dict[str, Any]:
-    found = (followed(each) for each in PATHS[path][method]["parameters"])
-    schema: dict[str, Any] = followed(next(each for each in found if each["name"] == name)["schema"])
-    return schema
 
 
 def bounds_of(setting: str) -> tuple[float, float, bool]:
@@ -457,6 +492,28 @@ def bounds_of(setting: str) -> tuple[float, float, bool]:
             (parameter(path, "get", "limit")["maximum"], queries.MAX_LIMIT)
             for path in ("/v1/captures", "/v1/records", "/v1/proposals", "/v1/contradictions", "/v1/traces")
         ),
+        (parameter("/admin/v1/memories/usage/top", "get", "limit")["maximum"], queries.MAX_LIMIT),
+        (SCHEMAS["Wording"]["maxLength"], asking.MAX_QUERY),
+        (SCHEMAS["Chosen"]["maxLength"], asking.MAX_NAME),
+        (SCHEMAS["SessionName"]["maxLength"], asking.MAX_NAME),
+        (SCHEMAS["SessionName"]["maxLength"], turns.MAX_NAME),
+        (SCHEMAS["Recall"]["properties"]["limit"]["maximum"], asking.MOST),
+        (SCHEMAS["CompileContext"]["properties"]["limit"]["maximum"], asking.MOST),
+        (SCHEMAS["CompileContext"]["properties"]["limit"]["default"], contexts.LIMIT),
+        (SCHEMAS["CompileContext"]["properties"]["budget"]["maximum"], counting.MAX_BUDGET),
+        (SCHEMAS["CompileContext"]["properties"]["budget"]["default"], contexts.BUDGET),
+        (SCHEMAS["WaitOrNull"]["maximum"], reading.MAX_WAIT_SECONDS),
+        (SCHEMAS["Excerpts"]["maxItems"], states.MAX_EXCERPTS),
+        (SCHEMAS["Excerpt"]["properties"]["text"]["maxLength"], states.MAX_EXCERPT),
+        (SCHEMAS["Excerpt"]["properties"]["id"]["maxLength"], states.MAX_NAME),
+        (SCHEMAS["Excerpt"]["properties"]["refs"]["maxItems"], states.MAX_REFS),
+        (SCHEMAS["Template"]["properties"]["blocks"]["maxItems"], len(compiling.Part)),
+        (SCHEMAS["TemplateBlock"]["properties"]["title"]["maxLength"], templates.MAX_TITLE),
+        (SCHEMAS["TemplateBlock"]["properties"]["drop"]["maximum"], templates.MAX_RANK),
+        (SCHEMAS["TakeTurn"]["properties"]["tool_events"]["maxItems"], turns.MAX_TOOL_EVENTS),
+        (SCHEMAS["TakeTurn"]["properties"]["user"]["maxLength"], stepping.MAX_TEXT),
+        (SCHEMAS["ProfileName"]["pattern"], f"^{profiles._NAME.pattern}$"),
+        (SCHEMAS["PiiViolations"]["properties"]["record_ids"]["maxItems"], measures.MOST_IDS),
     ],
 )
 def test_limits_are_those_of_the_code(said: object, limit: object) -> None:
@@ -494,6 +551,11 @@ def test_limits_are_those_of_the_code(said: object, limit: object) -> None:
         ("Undo", remembering.UndoBody),
         ("Resolve", remembering.ResolveBody),
         ("StartPhase", remembering.PhaseBody),
+        ("Recall", recalling.RecallBody),
+        ("CompileContext", recalling.ContextBody),
+        ("TakeTurn", recalling.TurnBody),
+        ("RecallTurn", recalling.RecallTurnBody),
+        ("PutProfile", recalling.ProfileBody),
     ],
 )
 def test_what_is_asked_has_the_fields_that_the_service_reads(name: str, shape: type[Any]) -> None:

@@ -94,6 +94,7 @@ def get(
     by_id: Annotated[str | None, typer.Option("--id", metavar="UUID", help="A version, by its id instead.")] = None,
     as_of: AsOf = None,
     archived: WithArchived = Archived.EXCLUDE,
+    usage: Annotated[bool, typer.Option("--usage", help="Say how often it was loaded before.")] = False,
     as_user: AsUser = None,
     why: Why = None,
 ) -> None:
@@ -111,13 +112,16 @@ def get(
     else:
         moment = arguments.moment(as_of, "--as-of", now=datetime.now(UTC))
         segments = arguments.namespace(namespace)
-        found = here.reading(why, as_user).get(segments, key, as_of=moment, archived=archived)
+        door = here.reading(why, as_user)
+        found = door.get(segments, key, as_of=moment, archived=archived, include_usage=usage)
     if found is None:
         raise NotFound("memory not found")
     if here.is_json:
         here.screen.document(shapes.item(found) if by_id is None else shapes.version(found))
     else:
         here.screen.say(dumped(msgspec.json.format(msgspec.json.encode(found.value), indent=2)))
+        if found.usage is not None:
+            here.screen.note(f"loaded {counted(found.usage['fetch_count'], 'time')} before")
 
 
 def _uuid(text: str) -> UUID:

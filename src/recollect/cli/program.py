@@ -31,12 +31,15 @@ from recollect.cli import (
     moving,
     oversight,
     policy,
+    recalling,
     recording,
     reviewing,
     service,
+    telling,
     timeline,
     tools,
     transfer,
+    turning,
     upkeep,
 )
 from recollect.cli.doors import Asked, errors
@@ -195,6 +198,16 @@ _COMMANDS: dict[str, dict[str, Command]] = {
         "signals": reviewing.signals,
         "traces": reviewing.traces,
     },
+    "The way out": {
+        "recall": recalling.recall,
+        "context": recalling.context,
+        "turn": turning.turn,
+        "replay": turning.replay,
+        "trace": telling.trace,
+        "why": telling.why,
+        "why-not": telling.why_not,
+        "diff": telling.diff,
+    },
     "Agents": {"ipc": tools.ipc},
     "The log": {"log": timeline.log, "head": upkeep.head, "verify": upkeep.verify},
     "Service": {
@@ -254,6 +267,16 @@ _GROUPS: dict[str, Group] = {
         "The way in",
         "Settle what contradicts what is known.",
         {"resolve": reviewing.resolve},
+    ),
+    "profile": Group(
+        "The way out",
+        "Profiles, which govern turns: say what they are, and show them.",
+        {"put": turning.put, "show": turning.show, "list": turning.show_all},
+    ),
+    "usage": Group(
+        "The way out",
+        "What of memory is used.",
+        {"top": recalling.top},
     ),
     "tool": Group(
         "Agents",

@@ -83,7 +83,7 @@ def item(found: AnyItem) -> dict[str, Any]:
         "created_at": moment(found.created_at),
         "updated_at": moment(found.updated_at),
         "expires_at": moment(found.expires_at),
-    }
+    } | ({} if found.usage is None else {"usage": found.usage})
 
 
 def found(page: AnyFound, *, several: bool = False) -> dict[str, Any]:

@@ -68,6 +68,7 @@ class ItemAnswer(msgspec.Struct):
     created_at: str
     updated_at: str
     expires_at: str | None
+    usage: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
 
 
 class FoundAnswer(ItemAnswer):
@@ -151,7 +152,9 @@ def step(operation: PutOp | DeleteOp, done: Written) -> WrittenAnswer | DeletedA
 
 def item(found: Item) -> ItemAnswer:
     """An item as its reader gets it."""
-    return ItemAnswer(*_item(found))
+    told = ItemAnswer(*_item(found))
+    told.usage = _told(found.usage)
+    return told
 
 
 def version(found: Item) -> VersionAnswer:
@@ -169,7 +172,7 @@ def search(found: Found, *, several: bool = False) -> dict[str, Any]:
 
 def _found(each: Item, several: bool) -> FoundAnswer:
     told = FoundAnswer(*_item(each))
-    told.score, told.explanation = each.score, _told(each.explanation)
+    told.score, told.explanation, told.usage = each.score, _told(each.explanation), _told(each.usage)
     if several:
         told.matched_queries = each.matched_queries
     return told

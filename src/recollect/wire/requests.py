@@ -94,6 +94,7 @@ class SearchBody(Strict):
     cursor: str | None = None
     as_of: str | None = None
     archived: str = Archived.EXCLUDE
+    include_usage: bool = False
     as_user_id: str | None = None
 
 

@@ -54,9 +54,10 @@ async def get_memory(ask: Exchange) -> Answer:
     query = ask.query
     namespace, key = query.namespace(), query.required("key")
     as_of, archived = query.moment("as_of"), query.choice("archived", Archived.EXCLUDE)
-    as_user_id = query.one("as_user_id")
+    usage, as_user_id = query.flag("include_usage"), query.one("as_user_id")
     query.done()
-    found = await ask.reading(as_user_id).get(namespace, key, as_of=as_of, archived=archived)
+    memories = ask.reading(as_user_id)
+    found = await memories.get(namespace, key, as_of=as_of, archived=archived, include_usage=usage)
     if found is None:
         raise NotFound("memory not found")
     return answer(answers.item(found))
@@ -112,6 +113,7 @@ async def search_memories(ask: Exchange) -> Answer:
         cursor=body.cursor,
         as_of=moment(body.as_of, "as_of"),
         archived=body.archived,
+        include_usage=body.include_usage,
     )
     return answer(answers.search(found, several=isinstance(body.query, list)))
 

@@ -80,11 +80,3 @@ async def list_signals(ask: Exchange) -> Answer:
     limit, cursor = query.whole("limit", 50), query.one("cursor")
     query.done()
     return answer(await ask.use.list_signals(limit=limit or 0, cursor=cursor))
-
-
-async def list_traces(ask: Exchange) -> Answer:
-    """What was decided, with its events in order."""
-    query = ask.query
-    limit, cursor = query.whole("limit", 50), query.one("cursor")
-    query.done()
-    return answer(await ask.use.list_traces(limit=limit or 0, cursor=cursor))

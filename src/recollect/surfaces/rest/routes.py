@@ -6,7 +6,20 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from recollect.domain.callers import Action
-from recollect.surfaces.rest import admin, captures, memories, operation, policies, proposals, records, tools
+from recollect.surfaces.rest import (
+    admin,
+    captures,
+    measuring,
+    memories,
+    operation,
+    policies,
+    proposals,
+    recall,
+    records,
+    tools,
+    traces,
+    turns,
+)
 from recollect.surfaces.rest.exchange import Answer, Exchange
 from recollect.surfaces.service import LONG_SECONDS
 
@@ -74,7 +87,20 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/contradictions", proposals.list_contradictions, Action.READ),
     Route("POST", "/v1/contradictions/{id}/resolve", proposals.resolve, Action.REVIEW, body=True),
     Route("GET", "/v1/signals", records.list_signals, Action.READ),
-    Route("GET", "/v1/traces", records.list_traces, Action.READ),
+    Route("POST", "/v1/recall", recall.recall, Action.READ, body=True),
+    Route("POST", "/v1/context", recall.context, Action.READ, body=True),
+    Route("POST", "/v1/sessions/{id}/recall", turns.recall_turn, Action.READ, body=True),
+    Route("POST", "/v1/sessions/{id}/turns", turns.take_turn, Action.WRITE, body=True),
+    Route("POST", "/v1/sessions/{id}/replay", turns.replay, Action.READ, seconds=LONG_SECONDS),
+    Route("GET", "/v1/profiles", turns.list_profiles, Action.READ),
+    Route("GET", "/v1/profiles/{id}", turns.get_profile, Action.READ),
+    Route("PUT", "/v1/profiles/{id}", turns.put_profile, Action.CHANGE_SETTINGS, body=True),
+    Route("GET", "/v1/traces", traces.list_traces, Action.READ),
+    Route("GET", "/v1/traces/{id}", traces.get_trace, Action.READ),
+    Route("GET", "/v1/records/{id}/why", traces.why, Action.READ),
+    Route("POST", "/v1/why-not", traces.why_not, None, body=True),
+    Route("GET", "/v1/phases/diff", traces.diff_phases, Action.READ),
+    Route("GET", "/v1/metrics/memory", measuring.memory_metrics, Action.READ),
     Route("POST", "/v1/phases", records.start_phase, Action.WRITE, body=True),
     Route("GET", "/v1/whoami", memories.whoami, None),
     Route("GET", "/v1/tools", tools.list_tools, None),
@@ -103,6 +129,8 @@ ROUTES: tuple[Route, ...] = (
     _lengthy("POST", "/admin/v1/memories/index/trigger", policies.trigger_index, Action.TRIGGER_INDEX),
     Route("GET", "/admin/v1/memories/settings", policies.show_settings, Action.CHANGE_SETTINGS),
     Route("PUT", "/admin/v1/memories/settings", policies.change_settings, Action.CHANGE_SETTINGS, body=True),
+    Route("GET", "/admin/v1/memories/usage", measuring.get_usage, Action.AUDIT),
+    Route("GET", "/admin/v1/memories/usage/top", measuring.top_usage, Action.AUDIT),
     Route("DELETE", "/admin/v1/memories/{id}", policies.force_delete, Action.FORCE_DELETE),
     Route("GET", "/admin/v1/audit", policies.list_audit, Action.AUDIT),
     Route("GET", "/healthz", operation.healthz, None, anonymous=True),
