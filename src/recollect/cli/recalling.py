@@ -26,7 +26,7 @@ class Sort(StrEnum):
 
 _Query = Annotated[str | None, typer.Argument(metavar="[QUERY]", help="What is asked; else what matters most.")]
 _Spaces = Annotated[
-    list[Space] | None, typer.Option("--space", help="Only these spaces, in this order; may be repeated.")
+    list[Space] | None, typer.Option("--space", help="Only these spaces; may be repeated.")
 ]
 _Session = Annotated[str | None, typer.Option(metavar="NAME", help="In which session it is asked.")]
 _Project = Annotated[str | None, typer.Option(metavar="NAME", help="In which project it is asked.")]
@@ -110,7 +110,7 @@ def _say_recalled(here: Here, told: dict[str, Any]) -> None:
         here.screen.say(f"unsettled: {_disputed(each)}")
     if not told["memories"]:
         here.screen.note("nothing is remembered that answers it")
-    if told["notice"]:
+    if told["notice"] and not any(each.get("warning") for each in told["memories"]):
         here.screen.note(calm(str(told["notice"])))
     for each in told["borders"]:
         if not each["allowed"]:
@@ -132,10 +132,21 @@ def remembered(memory: dict[str, Any]) -> list[str]:
     if memory.get("warning"):
         lines.append(f" {calm(str(memory['warning']))}")
     if memory.get("explanation"):
-        lines.append(f" ranked by {_numbers(memory['explanation'])}")
+        lines.append(f" ranked by {_parts(memory['explanation'])}")
     if memory.get("usage"):
         lines.append(f" used: {_numbers(memory['usage'])}")
     return lines
+
+
+def _parts(told: dict[str, Any]) -> str:
+    """What a score is made of: parts with their weights, or whole numbers; what search said of itself is for --json."""
+    parts = {name: each for name, each in told.items() if name != "search"}
+    said = [
+        f"{calm(name)} {_number(each['value'])} × {_number(each['weight'])}"
+        for name, each in parts.items()
+        if isinstance(each, dict)
+    ]
+    return ", ".join(said) or _numbers(parts)
 
 
 def _numbers(told: dict[str, Any]) -> str:

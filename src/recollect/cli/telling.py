@@ -79,7 +79,8 @@ def _moment(at: int) -> datetime:
 
 
 def _about(event: dict[str, Any]) -> str:
-    return str(event.get("memory_id") or event.get("space") or "")
+    known = event.get("memory_id") or event.get("space") or event.get("from_space")
+    return " -> ".join(str(each) for each in (known, event.get("to_space")) if each)
 
 
 def _reason(event: dict[str, Any]) -> str:
