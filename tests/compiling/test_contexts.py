@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from datetime import UTC, datetime
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from tests.compiling.made import dispute, memory_told
 from tests.compiling.reading import read_json, read_messages, read_text
 
 from recollect.domain.errors import InvalidInput, InvalidQuery, InvalidRequest
+from recollect.service.figures import Figures
 from recollect.service.recalling.contexts import Contexts
 
 
@@ -20,6 +21,7 @@ class Told(Contexts):
     """Contexts over what a recall is said to have told."""
 
     def __init__(self, *memories: dict[str, Any]) -> None:
+        self._workings = SimpleNamespace(figures=Figures())  # type: ignore[assignment] # no store is asked here
         self.memories = list(memories)
         self.asked: dict[str, Any] = {}
 

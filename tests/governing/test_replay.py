@@ -23,6 +23,8 @@ from recollect.domain.errors import NotFound
 from recollect.domain.governance import events, recalling
 from recollect.domain.governance.terms import EventType
 
+KEPT = replace(SETTINGS, keep_traces_seconds=None)
+"""A day passes between many turns, and the first ones are to be replayed all the same."""
 SAID = ["My name is Ada.", "I prefer tea.", "my password is 123", "Remember this for me: I like chess.", "ok"]
 
 
@@ -64,7 +66,7 @@ async def replays(here: Scene, sessions: list[str], user: str = "alice") -> list
 
 @sized(12, 200)
 async def test_recorded_sessions_replay_with_equal_hashes(count: int) -> None:
-    async with scene() as here:
+    async with scene(settings=KEPT) as here:
         sessions = [await talked(here, seed) for seed in range(count)]
         for found in await replays(here, sessions):
             assert found["equal"], found
@@ -77,15 +79,15 @@ async def test_sessions_replay_after_a_restart_an_upgrade_and_a_copy_to_another_
     count: int, tmp_path: Path, database: str
 ) -> None:
     home = tmp_path / "one"
-    async with scene(str(home)) as here:
+    async with scene(str(home), settings=KEPT) as here:
         sessions = [await talked(here, seed) for seed in range(count)]
     file = apsw.Connection(str(home / "recollect.db"))
     make_schema(file, 3)  # as an earlier release left it
     file.close()
-    async with scene(str(home)) as here:
+    async with scene(str(home), settings=KEPT) as here:
         assert all(each["equal"] for each in await replays(here, sessions))
-    await copy(place_of(str(home), home=home), place_of(database, home=home), SETTINGS, lambda *_: None)
-    async with scene(str(home), settings=replace(SETTINGS, store=Secret(database))) as here:
+    await copy(place_of(str(home), home=home), place_of(database, home=home), KEPT, lambda *_: None)
+    async with scene(str(home), settings=replace(KEPT, store=Secret(database))) as here:
         assert all(each["equal"] for each in await replays(here, sessions))
 
 

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from tests.governing.test_replay import talked
+from tests.governing.test_replay import KEPT, talked
 from tests.pipeline.scene import Scene, scene
 from tests.sizes import sized
 
@@ -64,7 +64,7 @@ async def recorded(here: Scene) -> set[str]:
 
 @sized(6, 60)
 async def test_every_record_of_a_random_run_is_explained(count: int) -> None:
-    async with scene() as here:
+    async with scene(settings=KEPT) as here:
         for seed in range(count):
             await talked(here, seed, user=random.Random(seed).choice(["alice", "bob"]))
         for waiting in await here.waiting():

@@ -93,7 +93,9 @@ class History:
 
     async def retract(self) -> None:
         if self.live:
-            await self.here.alice.retract_record(self.live.pop(self.chance.randrange(len(self.live))))
+            gone = self.live.pop(self.chance.randrange(len(self.live)))
+            await self.here.alice.retract_record(gone)
+            self.hidden.add(gone)
 
     async def pin(self) -> None:
         if self.live:

@@ -317,6 +317,7 @@ async def test_every_recall_leaves_a_trace(here: Scene) -> None:
     labels = msgspec.json.decode(row.policy_attributes)
     assert labels == {
         "types": ["memory_border_check", "memory_recall"], "records": ids(told), "session": "s1", "intent": "support",
+        "cause": "recall",
     }  # fmt: skip
     measured = trace["recall"]
     assert (measured["intent"], measured["hits"], measured["ranker"]) == ("support", 2, "relevance")

@@ -12,15 +12,17 @@ from recollect.domain.governance.hearing import Exchange, Heard, heard
 from recollect.domain.governance.ids import Numbering, Owners
 from recollect.domain.governance.ledger import State, Store
 from recollect.domain.governance.machine import Call, Recalled, Recorded, Turn, exchange, question, recall, record
-from recollect.domain.governance.phases import DiffRequest, Phase, PhaseRequest
+from recollect.domain.governance.phases import DiffRequest, Phase, PhaseRequest, Snapshot
 from recollect.domain.governance.policy import Contract, Settings
 from recollect.domain.governance.recalling import Query
 from recollect.domain.governance.redaction import Redaction
 from recollect.domain.governance.terms import Source, Space
 from recollect.domain.governance.traces import Trace
-from recollect.domain.instants import Instant
+from recollect.domain.instants import Instant, after_seconds
 
 MOST_DIFFERENCES = 50
+_UNRECALLED_SECONDS = 4 * 3_600.0
+"""So long turns are kept that no window recalls."""
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -76,6 +78,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     numbering: Numbering
     project: str | None = None
     phases: dict[str, tuple[Phase, ...]] = {}
+    snapshots: dict[str, tuple[Snapshot, ...]] = {}
+    """What there was at the end of the phases that it compared."""
     hidden: tuple[str, ...] = ()
     """Memories that were there, and that this call might not see."""
     unread: tuple[Space, ...] = ()
@@ -108,6 +112,15 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             unreadable=self.unreadable,
             unwritable=self.unwritable,
         )
+
+    def turns_end(self) -> Instant | None:
+        """When the turns of this step are over: where no window recalls them, they are kept for a while only."""
+        return unrecalled_until(self.settings, self.at)
+
+
+def unrecalled_until(settings: Settings, at: Instant) -> Instant | None:
+    """When turns that are said now are over; None where a window says so."""
+    return None if settings.short_term else after_seconds(at, _UNRECALLED_SECONDS)
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -153,9 +166,7 @@ def beginning(step: Step, stores: dict[str, Store]) -> State:
         key = step.owners.store_key(space)
         store = Store() if space in step.unread else stores.get(key, Store())
         items = tuple(each for each in store.items if each.id not in hidden)
-        known = step.phases.get(key, ())
-        over = {phase.id for phase in known[:-1]}
-        seen[key] = Store(items, known, tuple(each for each in store.snapshots if each.phase_id in over))
+        seen[key] = Store(items, step.phases.get(key, ()), step.snapshots.get(key, ()))
     return State(step.numbering, seen)
 
 

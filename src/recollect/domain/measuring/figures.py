@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from recollect.domain.recall.asking import Ranker
+
 
 class Figure(StrEnum):
     """Something that is counted."""
@@ -21,10 +23,11 @@ class Figure(StrEnum):
 
 
 OTHER = "other"
+RANKERS = tuple(each.value for each in Ranker)
 LABELS: dict[Figure, dict[str, tuple[str, ...]]] = {
-    Figure.RECALLS: {"ranker": ("blended", "deterministic")},
-    Figure.RECALL_HITS: {"ranker": ("blended", "deterministic")},
-    Figure.RECALLED_MEMORIES: {"ranker": ("blended", "deterministic")},
+    Figure.RECALLS: {"ranker": RANKERS},
+    Figure.RECALL_HITS: {"ranker": RANKERS},
+    Figure.RECALLED_MEMORIES: {"ranker": RANKERS},
     Figure.CONTEXT_PACKS: {},
     Figure.GOVERNED_TURNS: {},
 }

@@ -16,10 +16,10 @@ from recollect.domain.governance.ids import ANONYMOUS, Numbering, project_id
 from recollect.domain.governance.ledger import Change, State, Store
 from recollect.domain.governance.machine import Turn
 from recollect.domain.governance.phases import DiffRequest, Phase, PhaseRequest, Snapshot
-from recollect.domain.governance.taping import Done, Step, hash_of, kept_of, query_of, taken
+from recollect.domain.governance.taping import Done, Step, hash_of, kept_of, query_of, taken, unrecalled_until
 from recollect.domain.governance.terms import Source, Space
 from recollect.domain.governance.traces import as_json, ids_in
-from recollect.domain.instants import Instant, after_seconds
+from recollect.domain.instants import Instant
 from recollect.domain.promotion.consent_checks import still_covered
 from recollect.domain.promotion.consents import Ledger
 from recollect.domain.reasons import Plane
@@ -36,8 +36,6 @@ from recollect.service.pipeline.promoting import Promoting
 UNKNOWN_PROJECT = "unknown"
 CAUSE = "turn"
 _TURNS = "turns"
-_UNUSED_SECONDS = 4 * 3_600.0
-"""So long turns are kept that no window recalls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +102,12 @@ def captures_of(
     project = None if asked.project == UNKNOWN_PROJECT else asked.project
     made = []
     for (speaker, kind, text), capture_id in zip(said, ids, strict=False):
-        if text.strip():
-            given = Given(kind=kind, speaker=speaker, text=text, session=asked.session, project=project)
-            channel, privacy = channel_of(given, caller), profile.contract.privacy
-            made.append(captured(given, caller, asked.user, channel, privacy, capture_id=capture_id, at=at))
+        given = Given(kind=kind, speaker=speaker, text=text, session=asked.session, project=project)
+        channel, privacy = channel_of(given, caller), profile.contract.privacy
+        capture = captured(given, caller, asked.user, channel, privacy, capture_id=capture_id, at=at)
+        # Nothing is a thing to say in a conversation, and no secret.
+        blank = msgspec.structs.replace(capture, text="", withheld=False)
+        made.append(capture if text.strip() else blank)
     return made
 
 
@@ -155,6 +155,7 @@ class Stepping:
             project=places.project,
             numbering=begun.state.numbering,
             phases={key: store.phases for key, store in begun.state.stores.items() if store.phases},
+            snapshots={key: store.snapshots for key, store in begun.state.stores.items() if store.snapshots},
             hidden=begun.hidden,
             unread=begun.unread,
             unreadable=begun.unreadable,
@@ -269,7 +270,6 @@ class Stepping:
 
     def _provenance(self, asked: Asked) -> Provenance:
         speakers = {Speaker.USER: Source.USER, Speaker.ASSISTANT: Source.AI, Speaker.TOOL: Source.TOOL}
-        window = asked.profile.settings.short_term
         return Provenance(
             user=asked.places.user,
             session=asked.session,
@@ -277,7 +277,7 @@ class Stepping:
             rule=asked.profile.rule,
             at=self._way.now,
             captures={speakers[each.speaker]: each.id for each in asked.captures},
-            turns_end=None if window else after_seconds(self._way.now, _UNUSED_SECONDS),
+            turns_end=unrecalled_until(asked.profile.settings, self._way.now),
             most_phases=asked.profile.settings.phase_max_phases,
         )
 

@@ -14,6 +14,7 @@ from recollect.domain.governance.machine import Turn
 from recollect.domain.governance.phases import diff_request_in, request_in
 from recollect.domain.governance.taping import Done, Step
 from recollect.domain.instants import after_seconds
+from recollect.domain.measuring.figures import Figure
 from recollect.domain.scrubbing import cleaned
 from recollect.domain.text import flaw_in
 from recollect.domain.values import encode_value, stored_value
@@ -110,6 +111,8 @@ class Governing(Profiles):
             return step, done, events, False
 
         step, done, events, replayed = await engine.within(self._caller, places, work)
+        if turn is not None and not replayed:
+            self._workings.figures.count(Figure.GOVERNED_TURNS)
         return events[0] | {"replayed": True} if replayed else _told(step, done, events)
 
     async def _marker(self, key: str | None, given: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,9 +24,9 @@ from recollect.domain.promotion import shapes
 from recollect.domain.queries import checked_limit
 from recollect.domain.reasons import Plane
 from recollect.service.measuring.gathering import Gathering, by_kind
-from recollect.service.pipeline.person import Person
 from recollect.service.pipeline.places import Places
 from recollect.service.reading import read_optional_moment
+from recollect.service.recalling.recall import Recalling
 
 DAYS = 30
 """So many days are looked at unless others are asked for."""
@@ -35,11 +35,8 @@ MOST_IDS = 1_000
 SORTS = ("fetch_count", "last_fetched_at")
 
 
-class Measuring(Person):
+class Measuring(Recalling):
     """Figures, in the name of one caller."""
-
-    recall: Callable[..., Awaitable[dict[str, Any]]]
-    """The way out, whose answers are judged."""
 
     async def memory_metrics(self, *, since: datetime | None = None, until: datetime | None = None) -> dict[str, Any]:
         """How well memory serves: hits, cost, violations, contradictions, corrections, and the review queue.

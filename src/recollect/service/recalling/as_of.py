@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from recollect.domain.instants import Instant
 from recollect.domain.queries import Find, Order
-from recollect.domain.reasons import Plane
+from recollect.domain.reasons import EndReason, Plane
 from recollect.domain.remembering.records import Record, read_record
 from recollect.domain.rows import Row
 from recollect.domain.shelves import Shelf, Slip
@@ -109,16 +109,24 @@ class Past(Source):
                     details[row.id] = each.detail
 
     async def still(self, rows: Sequence[Row], *, past: bool = False) -> list[Record | None]:
-        """The records as they were, if their consent covered them then and covers them now."""
+        """The records as they were, unless somebody took them back since, or their consent covers them no more."""
         found: list[Record | None] = []
-        for row in rows:
+        now = await self._workings.store.get_each([(self._tenant, row.address) for row in rows])
+        for row, present in zip(rows, now, strict=True):
             record = None if row.value is None or not self._admits(row, past=past) else read_record(row.value)
+            if record is not None and present is None and await self._taken_back(row):
+                record = None
             if record is not None:
                 covered = await self._covered(record, self.moment)
                 covered = covered and await self._covered(record, self._workings.clock())
                 record = record if covered else None
             found.append(record)
         return found
+
+    async def _taken_back(self, row: Row) -> bool:
+        """Whether what is gone was ended by somebody, and not by its time."""
+        last = await self._workings.store.history(self._tenant, row.address, limit=1)
+        return bool(last) and last[0].end_reason is EndReason.DELETED
 
 
 def _alike(row: Row, now: Row) -> bool:

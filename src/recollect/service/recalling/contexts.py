@@ -16,6 +16,7 @@ from recollect.domain.compiling.rendering import rendered_messages, rendered_tex
 from recollect.domain.compiling.states import state_of
 from recollect.domain.compiling.templates import DEFAULT, template_of
 from recollect.domain.errors import InvalidQuery
+from recollect.domain.measuring.figures import Figure
 from recollect.domain.queries import checked_limit
 from recollect.domain.recall.memories import Memory
 from recollect.domain.text import shown
@@ -93,6 +94,7 @@ class Contexts(Recalling):
             template=blocks,
             form=wanted,
         )
+        self._workings.figures.count(Figure.CONTEXT_PACKS)
         return _shown(pack) | {"trace_id": told["trace_id"]}
 
 

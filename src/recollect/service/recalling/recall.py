@@ -13,6 +13,7 @@ from recollect.domain.filters import parse_filter
 from recollect.domain.governance.phases import Phase
 from recollect.domain.governance.terms import Kind, Space
 from recollect.domain.instants import Instant
+from recollect.domain.measuring.figures import Figure
 from recollect.domain.notes import SUGGESTIONS
 from recollect.domain.promotion import shapes
 from recollect.domain.queries import Find, Order
@@ -126,6 +127,7 @@ class Recalling(Person):
         gathering = Gathering(self._tenant, asked, opened, source)
         found = await gathering.gathered() if opened else []
         memories, records = tuple(each for each, _ in found), tuple(each for _, each in found)
+        memories = await self._used(asked, memories, source, now)
         told = Recalled(asked, memories, records, tuple(borders), _session_phase(phases), moment)
         unsettled = await self._unsettled(places, opened, records, asked.as_of)
         trace_id = await keep_trace(self._workings, places, self._tenant, self._actor, told)
@@ -142,6 +144,22 @@ class Recalling(Person):
             "trace_id": trace_id,
             "explanation": explanation,
         }
+
+    async def _used(
+        self, asked: Asked, memories: tuple[Memory, ...], source: Source, now: Instant
+    ) -> tuple[Memory, ...]:
+        """Count what is given, which costs the reader nothing; the memories, saying how often that was, if asked."""
+        figures, labels = self._workings.figures, {"ranker": asked.ranker.value}
+        figures.count(Figure.RECALLS, labels)
+        figures.count(Figure.RECALL_HITS, labels, int(bool(memories)))
+        figures.count(Figure.RECALLED_MEMORIES, labels, len(memories))
+        rows = [source.given[each.id] for each in memories if each.id in source.given]
+        for row in rows:
+            self._workings.usage.load(row, now)
+        if not asked.include_usage or len(rows) != len(memories):
+            return memories
+        shown = await self._workings.usage.of(rows)
+        return tuple(msgspec.structs.replace(each, usage=used) for each, used in zip(memories, shown, strict=True))
 
     async def _unsettled(
         self, places: Places, opened: Sequence[Behind], records: Sequence[Record], as_of: Instant | None
@@ -230,7 +248,11 @@ class Gathering:
             answer = await self._source.search(asked.query, most, past=past)
             found = [(_record(hit.row), hit) for hit in answer.hits]
             rows = {record.id: hit.row for record, hit in found}
-            candidates = [Candidate(record, hit.score, hit.explanation) for record, hit in found]
+            records = await self._source.grown([record for record, _ in found], [hit.row for _, hit in found])
+            hits = [hit for _, hit in found]
+            candidates = [
+                Candidate(record, hit.score, hit.explanation) for record, hit in zip(records, hits, strict=True)
+            ]
             placed = ranked(candidates, asked.ranker, self._source.moment)
             if not past:
                 self._said["search"] = answer.explanation

@@ -11,8 +11,7 @@ from recollect.domain.address import Namespace
 from recollect.domain.callers import Action
 from recollect.domain.filters import EVERYTHING, Filter
 from recollect.domain.governance.phases import Phase
-from recollect.domain.governance.reasons import Reason
-from recollect.domain.governance.spaces import OPEN, Border
+from recollect.domain.governance.spaces import CLOSED, OPEN, Border
 from recollect.domain.governance.terms import Space
 from recollect.domain.instants import Instant
 from recollect.domain.recall.asking import CURRENT, Asked
@@ -20,8 +19,6 @@ from recollect.domain.values import stored_value
 from recollect.ports.store import Store
 from recollect.service.guard import Ruling
 from recollect.service.pipeline.places import Places
-
-CLOSED = Border(False, Reason.SPACE_DISABLED)
 
 
 @dataclass(frozen=True, slots=True)

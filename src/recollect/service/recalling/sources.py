@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
+import msgspec
+
 from recollect.domain.address import ROOT
 from recollect.domain.attributes import stored_attributes
 from recollect.domain.errors import EmbedderTrouble
@@ -21,6 +23,7 @@ from recollect.domain.reasons import Plane
 from recollect.domain.recall.asking import Asked
 from recollect.domain.remembering.records import Record, read_record
 from recollect.domain.rows import Row
+from recollect.domain.usage import grown
 from recollect.service.pipeline.lapsing import read_ledger
 from recollect.service.ranked import Wish
 from recollect.service.recalling.scope import Behind
@@ -48,6 +51,8 @@ class Source(ABC):
         self._wait = wait
         self._places = {each.root: each for each in places}
         self._ledgers: dict[str, Ledger] = {}
+        self.given: dict[str, Row] = {}
+        """The rows that were looked at once more and may be given, by the ids of their records."""
 
     @property
     def as_of(self) -> Instant | None:
@@ -104,6 +109,10 @@ class Source(ABC):
     async def still(self, rows: Sequence[Row], *, past: bool = False) -> list[Record | None]:
         """The records in rows, looked at once more: None for each that may not be seen now."""
 
+    async def grown(self, records: Sequence[Record], rows: Sequence[Row]) -> list[Record]:  # noqa: ARG002 - see `Present`
+        """The records with the importance that they have at the moment."""
+        return list(records)
+
     async def _covered(self, record: Record, moment: Instant) -> bool:
         """Whether the consent that a record rests on, if it does, covers it at a moment."""
         rested = record.rested(self._tenant)
@@ -131,7 +140,21 @@ class Present(Source):
                 found.append(None)
                 continue
             record = read_record(row.value)
-            found.append(record if await self._covered(record, self._workings.clock()) else None)
+            covered = await self._covered(record, self._workings.clock())
+            self.given |= {record.id: row} if covered else {}
+            found.append(record if covered else None)
+        return found
+
+    async def grown(self, records: Sequence[Record], rows: Sequence[Row]) -> list[Record]:
+        """The records with the importance that they have by now, where a setting lets that grow with use."""
+        most = self._workings.rules.usage_importance
+        if not most:
+            return list(records)
+        found = []
+        for record, usage in zip(records, await self._workings.usage.of(rows), strict=True):
+            importance, reasons = grown(record.importance, 0 if usage is None else usage["fetch_count"], most)
+            why = (*record.importance_reason, *reasons)
+            found.append(msgspec.structs.replace(record, importance=importance, importance_reason=why))
         return found
 
 

@@ -18,9 +18,8 @@ from recollect.domain.events import Entry
 from recollect.domain.governance.ids import Owners
 from recollect.domain.governance.items import Item
 from recollect.domain.governance.ledger import State, Store
-from recollect.domain.governance.phases import Snapshot
 from recollect.domain.governance.taping import Difference, Step, beginning, differences, hash_of, taken
-from recollect.domain.governance.terms import Space
+from recollect.domain.governance.terms import Kind, Space
 from recollect.domain.governance.traces import as_json
 from recollect.domain.instants import Instant
 from recollect.domain.queries import EventQuery, Find, Order
@@ -85,16 +84,18 @@ class World:
         else:
             there.pop(item_id, None)
 
-    def take(self, state: State) -> None:
-        """Take what a step of the replay left."""
+    def take(self, state: State, turns_end: Instant | None) -> None:
+        """Take what a step of the replay left, with when the turns are over that it added."""
         for store_key, store in state.stores.items():
             if store_key in self.unread:
                 continue
             kept = self.items.get(store_key, {})
+            new = [each.id for each in store.items if each.kind is Kind.SHORT_TERM and each.id not in kept]
+            self.ends |= dict.fromkeys(new, turns_end)
             hidden = {item_id: item for item_id, item in kept.items() if item_id in self.unseen}
             self.items[store_key] = {each.id: each for each in store.items} | hidden
 
-    def stores(self, at: Instant, snapshots: dict[str, tuple[Snapshot, ...]]) -> dict[str, Store]:
+    def stores(self, at: Instant) -> dict[str, Store]:
         """The stores as a step at a moment sees them; what happened first comes first."""
         return {
             key: Store(
@@ -103,9 +104,7 @@ class World:
                         (each for each in items.values() if not is_expired(self.ends.get(each.id), at)),
                         key=lambda each: each.created_at,
                     )
-                ),
-                (),
-                snapshots.get(key, ()),
+                )
             )
             for key, items in self.items.items()
         }
@@ -185,13 +184,12 @@ class Replaying:
 
     async def _compare(self, done: Replay, world: World, places: Places, step: Step) -> None:
         """Run one step and note where it tells something else."""
-        snapshots = await self._snapshots(places, step)
-        state = beginning(step, world.stores(step.at, snapshots))
+        state = beginning(step, world.stores(step.at))
         made = taken(state, step.call(self._salt), step.query, step.said)
         events = [as_json(each) for each in made.traces]
         world.unseen = frozenset(step.hidden)
         world.unread = frozenset(step.owners.store_key(each) for each in step.unread)
-        world.take(made.state)
+        world.take(made.state, step.turns_end())
         seen = [item_id for item_id, store_key in world.missing.items() if store_key in state.stores]
         done.turns += 1
         done.events += len(events)
@@ -214,15 +212,3 @@ class Replaying:
     async def _recorded(self, places: Places, step: Step) -> list[Any] | None:
         row = await self._store.get(self._tenant, places.trace(step.trace_id))
         return None if row is None or row.value is None else list(stored_value(row.value)["events"])
-
-    async def _snapshots(self, places: Places, step: Step) -> dict[str, tuple[Snapshot, ...]]:
-        """What was held at the end of the phases that a step compared."""
-        if step.diff is None:
-            return {}
-        found = []
-        known = {each.id for each in step.phases.get(step.owners.store_key(step.diff.space), ())}
-        for phase_id in known & {step.diff.from_phase_id, step.diff.to_phase_id}:
-            row = await self._store.get(self._tenant, places.phase(step.diff.space, phase_id))
-            if row is not None and row.value is not None:
-                found.append(msgspec.json.decode(row.value, type=Snapshot))
-        return {step.owners.store_key(step.diff.space): tuple(found)}
