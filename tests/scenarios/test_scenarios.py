@@ -190,7 +190,7 @@ PLANTED: list[tuple[str, Callable[[Any], Any], Callable[[Any], None]]] = [
     ("get_consent", lambda told: told | {"state": "active"}, remembering.consents),
     ("list_traces", lambda page: page | {"traces": page["traces"][1:]}, remembering.captured),
     ("recall", lambda told: told | {"memories": told["memories"][::-1]}, recalling.recalled),
-    ("recall", lambda told: told | {"borders": []}, recalling.narrowed),
+    ("recall", lambda told: told | {"borders": []}, recalling.recall_narrowed),
     ("context", lambda told: told | {"report": told["report"] | {"used": 1}}, recalling.compiled),
     ("take_turn", lambda told: told | {"hash": "0" * 64}, recalling.governed),
     ("get_trace", lambda told: told | {"cause": None}, recalling.traced),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from tests.scenarios.door import moment
 from tests.scenarios.way_in import remembered
 
 OF_A_RUN = frozenset({"token", "inputs"})
@@ -20,7 +21,8 @@ def given(told: Any) -> Any:
 def _alike(told: Any) -> Any:
     if isinstance(told, dict):
         packed = {"hash"} if {"manifest", "pack"} & told.keys() else set()
-        return {name: _alike(value) for name, value in told.items() if name not in OF_A_RUN | packed}
+        alike = {name: _alike(value) for name, value in told.items() if name not in OF_A_RUN | packed}
+        return alike | ({"as_of": moment(told["as_of"])} if "as_of" in told else {})
     if isinstance(told, list):
         return [_alike(each) for each in told]
     return _DRAWN.sub("…", told) if isinstance(told, str) else told

@@ -25,9 +25,7 @@ class Sort(StrEnum):
 
 
 _Query = Annotated[str | None, typer.Argument(metavar="[QUERY]", help="What is asked; else what matters most.")]
-_Spaces = Annotated[
-    list[Space] | None, typer.Option("--space", help="Only these spaces; may be repeated.")
-]
+_Spaces = Annotated[list[Space] | None, typer.Option("--space", help="Only these spaces; may be repeated.")]
 _Session = Annotated[str | None, typer.Option(metavar="NAME", help="In which session it is asked.")]
 _Project = Annotated[str | None, typer.Option(metavar="NAME", help="In which project it is asked.")]
 _Persona = Annotated[str | None, typer.Option(metavar="NAME", help="As which persona the agent speaks.")]
@@ -110,7 +108,7 @@ def _say_recalled(here: Here, told: dict[str, Any]) -> None:
         here.screen.say(f"unsettled: {_disputed(each)}")
     if not told["memories"]:
         here.screen.note("nothing is remembered that answers it")
-    if told["notice"] and not any(each.get("warning") for each in told["memories"]):
+    if told["notice"]:
         here.screen.note(calm(str(told["notice"])))
     for each in told["borders"]:
         if not each["allowed"]:
@@ -124,17 +122,17 @@ def remembered(memory: dict[str, Any]) -> list[str]:
     captures = ", ".join(map(calm, source["captures"])) or ", ".join(map(calm, source["evidence_refs"])) or "nowhere"
     since = f"since {when(read(source['promoted_at']))}"
     ended = "" if memory.get("ended_at") is None else f" until {when(read(memory['ended_at']))}"
+    suggestion = " (a suggestion)" if memory.get("behavioral") else ""
     lines = [
-        calm(" ".join(str(memory["text"]).split())),
+        calm(" ".join(str(memory["text"]).split())) + suggestion,
         f" why: {', '.join(map(calm, memory['reasons']))}",
         f" {since}{ended}, from {captures} ({calm(memory['id'])})",
     ]
-    if memory.get("warning"):
-        lines.append(f" {calm(str(memory['warning']))}")
     if memory.get("explanation"):
         lines.append(f" ranked by {_parts(memory['explanation'])}")
     if memory.get("usage"):
-        lines.append(f" used: {_numbers(memory['usage'])}")
+        times, last = memory["usage"]["fetch_count"], when(read(memory["usage"]["last_fetched_at"]))
+        lines.append(f" given {counted(times, 'time')} before{f', last {last}' if last else ''}")
     return lines
 
 

@@ -126,8 +126,10 @@ def _reasons(told: dict[str, Any]) -> list[str]:
         decided = f", by {calm(each['decided_by'])}" if each["decided_by"] else ""
         rule = f" (rule: {calm(each['rule'])})" if each["rule"] else ""
         lines.append(f"{calm(each['proposal_id'])}: {calm(each['status'])}{decided}: {calm(each['reason'])}{rule}")
-    for each in told["denied"]:
-        lines.append(f"{when(read(each['at']))}: not kept: {calm(each['reason'])} [trace:{calm(each['trace_id'])}]")
+    lines += [
+        f"{when(read(each['at']))}: not kept: {calm(each['reason'])} [trace:{calm(each['trace_id'])}]"
+        for each in told["denied"]
+    ]
     now = [f"now: {became(each)}" for each in told["would"]["would"]]
     return lines + (now or ["now: nothing in it is to be remembered"])
 
