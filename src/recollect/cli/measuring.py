@@ -48,7 +48,10 @@ def report(
     """
     asked = None if labels is None else _labels(labels)
     door = cast("Measures", here.door())
-    metrics = door.memory_metrics(since=arguments.moment(since, "--since"), until=arguments.moment(until, "--until"))
+    now = datetime.now(UTC)
+    metrics = door.memory_metrics(
+        since=arguments.moment(since, "--since", now=now), until=arguments.moment(until, "--until", now=now)
+    )
     quality = None if asked is None else _judged(door, asked, at)
     output.write_text(page(metrics, quality), encoding="utf-8")
     if here.is_json:
