@@ -54,9 +54,12 @@ def not_recalled(cast: Cast) -> None:
     for wrong in ({"ranker": "best"}, {"kinds": ["dream"]}, {"spaces": ["cellar"]}, {"limit": 0}, {"min_score": -1.0}):
         with refused(*codes):
             cast.alice.recall("tea", **wrong)
-    for wrong in ({"form": "song"}, {"counter": "sheep"}, {"budget": 0}, {"template": {"name": "x"}}):
+    uncompiled: tuple[dict[str, Any], ...] = (
+        {"form": "song"}, {"counter": "sheep"}, {"budget": 0}, {"template": {"name": "x"}},
+    )  # fmt: skip
+    for given in uncompiled:
         with refused(*codes):
-            cast.alice.context("tea", **wrong)
+            cast.alice.context("tea", **given)
 
 
 @scene("a correction takes the place of what it corrects, which is there for those who ask for history")

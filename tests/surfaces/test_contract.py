@@ -49,7 +49,7 @@ from recollect.domain.recall import asking, memories
 from recollect.domain.remembering import captures, deciding, records
 from recollect.domain.retention import Pass
 from recollect.service import audit, looking, reading, transfer
-from recollect.service.governing import profiles, stepping, turns
+from recollect.service.governing import profiles, turns
 from recollect.service.measuring import measures
 from recollect.service.pipeline import capturing, reviewing
 from recollect.service.recalling import contexts
@@ -511,7 +511,7 @@ def bounds_of(setting: str) -> tuple[float, float, bool]:
         (SCHEMAS["TemplateBlock"]["properties"]["title"]["maxLength"], templates.MAX_TITLE),
         (SCHEMAS["TemplateBlock"]["properties"]["drop"]["maximum"], templates.MAX_RANK),
         (SCHEMAS["TakeTurn"]["properties"]["tool_events"]["maxItems"], turns.MAX_TOOL_EVENTS),
-        (SCHEMAS["TakeTurn"]["properties"]["user"]["maxLength"], stepping.MAX_TEXT),
+        (SCHEMAS["TakeTurn"]["properties"]["user"]["maxLength"], captures.MAX_TEXT),
         (SCHEMAS["ProfileName"]["pattern"], f"^{profiles._NAME.pattern}$"),
         (SCHEMAS["PiiViolations"]["properties"]["record_ids"]["maxItems"], measures.MOST_IDS),
     ],
