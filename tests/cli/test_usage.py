@@ -112,6 +112,8 @@ WRONG: list[tuple[str, int, str]] = [
     ("context tea --state []", 2, "--state"),
     ("turn monday", 2, "Missing argument"),
     ("turn monday x --state {oops}", 2, "--state"),
+    ("turn monday x --ask --ai y", 2, "--ask writes nothing"),
+    ("usage show user/a", 2, "Missing argument"),
     ("replay", 2, "Missing argument"),
     ("profile frobnicate", 2, "No such command"),
     ("profile put careful nowhere", 2, "nowhere cannot be read"),

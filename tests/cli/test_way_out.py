@@ -33,7 +33,7 @@ def test_what_is_recalled_says_why_since_when_and_from_where(run: Run) -> None:
     assert said(run, "recall", "--kind", "profile")["counts"]["user"] == 1
     ranked = run("recall", "tea", "--explain", "--wait", "20").stdout
     assert "    ranked by similarity 1 × 0.9709, recency 1 × 0.01942, importance 0.8 × 0.009709\n" in ranked
-    assert "    given 2 times before, last " in run("recall", "tea", "--usage", "--wait", "20").stdout
+    assert "    given 3 times so far, last " in run("recall", "tea", "--usage", "--wait", "20").stdout
     empty = run("recall", "--tier", "durable")
     assert (empty.stdout, "nothing is remembered that answers it" in empty.stderr) == ("", True)
 
@@ -71,8 +71,9 @@ def test_turns_are_taken_and_replayed(run: Run, tmp_path: Path) -> None:
     again = run("turn", "monday", "What is my name?", "--tool-event", '{"tool": "clock"}').stdout
     assert 'recalled: "My name is Ada." (session:admin/monday:short_term:1)' in again
     assert said(run, "turn", "monday", "Thanks.", "--no-recall")["recalled"] is None
+    assert run("turn", "monday", "What is my name?", "--ask").stdout.endswith("  nothing was written\n")
     replayed = run("replay", "monday")
-    assert (replayed.exit_code, replayed.stdout.startswith("equal: 3 turns of monday, ")) == (0, True)
+    assert (replayed.exit_code, replayed.stdout.startswith("equal: 4 turns of monday, ")) == (0, True)
     assert said(run, "replay", "monday")["differences"] == []
     assert run("replay", "tuesday").exit_code == 3
     settings = tmp_path / "careful.json"
@@ -149,4 +150,6 @@ def test_phases_are_compared_and_loads_are_listed(run: Run) -> None:
     assert "loaded 1 time before" in run("get", "user/admin/notes", "k", "--usage").stderr
     assert said(run, "get", "user/admin/notes", "k", "--usage")["usage"]["fetch_count"] == 2
     assert run("usage", "top", "user/admin/notes").stdout.startswith("user/admin/notes k\t3\t")
+    assert run("usage", "show", "user/admin/notes", "k").stdout.startswith("user/admin/notes k: loaded 3 times, last ")
+    assert run("usage", "show", "user/admin/notes", "none").exit_code == 3
     assert "nothing was loaded" in run("usage", "top", "user/nobody").stderr

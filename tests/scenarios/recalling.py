@@ -7,9 +7,6 @@ from typing import Any
 from tests.scenarios.door import Door
 from tests.scenarios.play import Cast, refused, scene
 
-RECALL_TURN, ONE_USAGE = "a question to a session alone", "the usage of one memory"
-"""What has no command: a question to a session is a part of its turn, and one memory is looked up with `get`."""
-
 
 def say(door: Door, *texts: str, session: str = "s1") -> list[Any]:
     """What became of what somebody said, text by text."""
@@ -110,7 +107,7 @@ def governed(cast: Cast) -> None:
         cast.alice.take_turn("s1", user="x", profile="unheard-of")
 
 
-@scene("a question to a session is answered by its profile", RECALL_TURN)
+@scene("a question to a session is answered by its profile")
 def asked_of_a_session(cast: Cast) -> None:
     cast.alice.take_turn("s1", user="My name is Ada.")
     told = cast.alice.recall_turn("s1", "What is my name?")
@@ -211,7 +208,7 @@ def used(cast: Cast) -> None:
         cast.alice.top_usage()
 
 
-@scene("the usage of one memory is told to administrators and auditors", ONE_USAGE)
+@scene("the usage of one memory is told to administrators and auditors")
 def used_once(cast: Cast) -> None:
     cast.alice.put(("user", "alice", "notes"), "tea", {"text": "green"})
     assert cast.admin.get_usage(("user", "alice", "notes"), "tea")["usage"]["fetch_count"] == 0

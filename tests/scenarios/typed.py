@@ -28,7 +28,6 @@ from tests.scenarios.door import (
     plain,
 )
 from tests.scenarios.in_process import key_for
-from tests.scenarios.recalling import ONE_USAGE, RECALL_TURN
 from tests.scenarios.remembering import WAY_IN
 from tests.scenarios.way_in import WayIn, remembered
 from tests.scenarios.way_out import WayOut, given
@@ -38,9 +37,9 @@ from recollect.cli.program import app
 from recollect.domain.queries import event_cursor
 from recollect.testing.servers import Server
 
-NOT_OFFERED = frozenset({"batch", "any value", "pages of namespaces", WAY_IN, RECALL_TURN, ONE_USAGE})
+NOT_OFFERED = frozenset({"batch", "any value", "pages of namespaces", WAY_IN})
 """What cannot be typed: batches; values that are no objects, which are kept as text; pages of `ls`, which tells all;
-the way in but for what is said; a question to a session without a turn; and the usage of one memory."""
+and the way in but for what is said."""
 READS = frozenset({"get", "search", "ls", "history", "log"})
 UNTOLD = frozenset({"replayed"})
 """What is told to people, but has no place in the JSON."""
@@ -79,11 +78,19 @@ class Typed(WayIn, WayOut):
         return remembered(self._run("phase", token))
 
     def _give(self, call: str, *asked: Any, **named: Any) -> Any:
-        if call in ("put_profile", "top_usage"):
+        if call in ("put_profile", "get_usage", "top_usage"):
             return given(getattr(self, f"_{call}")(*asked, **named))
-        commands = {"take_turn": "turn", "list_traces": "trace", "get_trace": "trace", "diff_phases": "diff"}
+        commands = {
+            "take_turn": "turn",
+            "recall_turn": "turn",
+            "list_traces": "trace",
+            "get_trace": "trace",
+            "diff_phases": "diff",
+        }
         commands |= {"get_profile": "profile show", "list_profiles": "profile list", "why_not": "why-not"}
         words = list(asked)
+        if call == "recall_turn":
+            named["ask"] = True
         if call == "take_turn":
             words.append(named.pop("user"))
             named["no_recall"] = not named.pop("recall", True)
@@ -95,6 +102,9 @@ class Typed(WayIn, WayOut):
     def _put_profile(self, name: str, settings: Plain, **named: Any) -> Any:
         with _files({"settings.json": json.dumps(settings)}) as folder:
             return self._run("profile put", name, f"{folder}/settings.json", **named)
+
+    def _get_usage(self, namespace: Sequence[str], key: str) -> Any:
+        return self._run("usage show", _place(namespace), key)
 
     def _top_usage(self, *, namespace_prefix: Sequence[str] = (), limit: int = 100, **named: Any) -> Any:
         return self._run("usage top", *_scope(namespace_prefix), limit=limit, **named)

@@ -276,7 +276,7 @@ _GROUPS: dict[str, Group] = {
     "usage": Group(
         "The way out",
         "What of memory is used.",
-        {"top": recalling.top},
+        {"top": recalling.top, "show": recalling.usage},
     ),
     "tool": Group(
         "Agents",

@@ -63,13 +63,14 @@ def recall(
     as_of: _AsOf = None,
     history: _History = False,
     explain: Annotated[bool, typer.Option("--explain", help="Say how each was ranked.")] = False,
-    usage: Annotated[bool, typer.Option("--usage", help="Say how often each was given.")] = False,
+    usage: Annotated[bool, typer.Option("--usage", help="Say how often each was given so far.")] = False,
     wait: _Wait = None,
 ) -> None:
     """Recall what answers a question: each memory with why it is given, since when it is known, and from where.
 
     Example: recollect recall "What is my name?" --session monday
     """
+    length, moment = arguments.seconds(fresh, "--fresh"), arguments.moment(as_of, "--as-of", now=datetime.now(UTC))
     told = here.door().recall(
         query,
         **_names(space, kind, tier, event_type),
@@ -79,11 +80,11 @@ def recall(
         phase=phase,
         intent=intent,
         classification=classification,
-        freshness=arguments.seconds(fresh, "--fresh"),
+        freshness=length,
         ranker=ranker.value,
         limit=limit,
         min_score=min_score,
-        as_of=arguments.moment(as_of, "--as-of", now=datetime.now(UTC)),
+        as_of=moment,
         history=history,
         explain=explain,
         include_usage=usage,
@@ -132,7 +133,7 @@ def remembered(memory: dict[str, Any]) -> list[str]:
         lines.append(f" ranked by {_parts(memory['explanation'])}")
     if memory.get("usage"):
         times, last = memory["usage"]["fetch_count"], when(read(memory["usage"]["last_fetched_at"]))
-        lines.append(f" given {counted(times, 'time')} before{f', last {last}' if last else ''}")
+        lines.append(f" given {counted(times, 'time')} so far{f', last {last}' if last else ''}")
     return lines
 
 
@@ -189,6 +190,8 @@ def context(
 
     Example: recollect context "What is my name?" --budget 400
     """
+    length, moment = arguments.seconds(fresh, "--fresh"), arguments.moment(as_of, "--as-of", now=datetime.now(UTC))
+    blocks, said = arguments.json_object(template, "--template"), arguments.json_object(state, "--state")
     told = here.door().context(
         query,
         **_names(space, kind, tier, event_type),
@@ -198,17 +201,17 @@ def context(
         phase=phase,
         intent=intent,
         classification=classification,
-        freshness=arguments.seconds(fresh, "--fresh"),
+        freshness=length,
         ranker=ranker.value,
         limit=limit,
         min_score=min_score,
-        as_of=arguments.moment(as_of, "--as-of", now=datetime.now(UTC)),
+        as_of=moment,
         history=history,
         wait=wait,
         budget=budget,
         counter=counter,
-        template=arguments.json_object(template, "--template"),
-        state=arguments.json_object(state, "--state"),
+        template=blocks,
+        state=said,
         form=form.value,
     )
     if here.is_json:
@@ -244,6 +247,24 @@ def top(
         here.screen.table(("item", "loaded", "last"), rows)
     else:
         here.screen.note("nothing was loaded")
+
+
+def usage(
+    here: Here,
+    namespace: Annotated[str, typer.Argument(metavar="NAMESPACE", help="Like user/alice/notes.")],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The name within the namespace.")],
+) -> None:
+    """Show how often one memory was loaded, and when it was last.
+
+    Example: recollect usage show user/alice/notes tea
+    """
+    segments = arguments.namespace(namespace)
+    told = here.door().get_usage(segments, key)
+    if here.is_json:
+        here.screen.document(told)
+        return
+    times, last = _counted_use(told["usage"])
+    here.screen.say(f"{place(segments, key)}: loaded {times} times{f', last {last}' if last else ''}")
 
 
 def _counted_use(usage: dict[str, Any]) -> tuple[str, str]:

@@ -40,13 +40,14 @@ def trace(
         _show(here, found, [found], None)
         return
     now = datetime.now(UTC)
+    first, last = arguments.moment(since, "--since", now=now), arguments.moment(until, "--until", now=now)
     page = here.door().list_traces(
         type=event,
         session=session,
         record=record,
         cause=cause,
-        since=arguments.moment(since, "--since", now=now),
-        until=arguments.moment(until, "--until", now=now),
+        since=first,
+        until=last,
         plain=plain,
         limit=limit,
         cursor=cursor,

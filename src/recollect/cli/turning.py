@@ -30,6 +30,7 @@ def turn(
     state: Annotated[str | None, typer.Option(metavar="JSON", help="The state of the agent; or @file.")] = None,
     identity: Annotated[str | None, typer.Option(metavar="JSON", help="Who is speaking; or @file.")] = None,
     no_recall: Annotated[bool, typer.Option("--no-recall", help="Only write; recall nothing.")] = False,
+    ask: Annotated[bool, typer.Option("--ask", help="Only recall; write nothing but the trace.")] = False,
     idempotency_key: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Repeating the call with it changes nothing.")
     ] = None,
@@ -38,18 +39,29 @@ def turn(
 
     Example: recollect turn monday "My name is Ada." --ai "Hello Ada."
     """
+    if ask and (ai or tool_events or no_recall or idempotency_key is not None):
+        raise arguments.usage("--ask writes nothing: leave --ai, --tool-event, --no-recall and --idempotency-key out")
+    words = arguments.source(user, "TEXT")
+    given: dict[str, Any] = {"profile": profile, "project": project}
+    given |= {"state": arguments.json_object(state, "--state")}
+    given |= {"identity": arguments.json_object(identity, "--identity")}
+    if ask:
+        _say_turn(here, here.door().recall_turn(session, words, **given))
+        return
+    events = [_event(each) for each in tool_events or ()]
     told = here.door(create=True).take_turn(
         session,
-        user=arguments.source(user, "TEXT"),
+        user=words,
         ai=ai,
-        profile=profile,
-        tool_events=[_event(each) for each in tool_events or ()],
-        project=project,
-        state=arguments.json_object(state, "--state"),
-        identity=arguments.json_object(identity, "--identity"),
+        tool_events=events,
         recall=not no_recall,
         idempotency_key=idempotency_key,
+        **given,
     )
+    _say_turn(here, told)
+
+
+def _say_turn(here: Here, told: dict[str, Any]) -> None:
     if here.is_json:
         here.screen.document(told)
         return
