@@ -39,7 +39,7 @@ RUN_ELSEWHERE = {
 """Their steps need a server, which tests/{policies,contract,postgres,processes} start to take them."""
 GUIDES = sorted(
     str(page.relative_to(ROOT))
-    for page in [ROOT / "README.md", ROOT / "docs/tutorial.md", *(ROOT / "docs/how-to").glob("*.md")]
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("tutorial*.md"), *(ROOT / "docs/how-to").glob("*.md")]
     if page.name != "index.md"
 )
 PAGES = [str(page.relative_to(ROOT)) for page in written_pages()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Protocol, cast
 
@@ -48,7 +48,10 @@ def report(
     """
     asked = None if labels is None else _labels(labels)
     door = cast("Measures", here.door())
-    metrics = door.memory_metrics(since=arguments.moment(since, "--since"), until=arguments.moment(until, "--until"))
+    now = datetime.now(UTC)
+    metrics = door.memory_metrics(
+        since=arguments.moment(since, "--since", now=now), until=arguments.moment(until, "--until", now=now)
+    )
     quality = None if asked is None else _judged(door, asked, at)
     output.write_text(page(metrics, quality), encoding="utf-8")
     if here.is_json:
