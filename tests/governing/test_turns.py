@@ -113,6 +113,16 @@ async def test_what_is_personal_is_not_kept_beyond_the_conversation_without_cons
     assert {each["kind"] for each in done["written"]} == {"short_term"}
 
 
+async def test_no_trace_tells_what_is_personal(here: Scene) -> None:
+    for text in ("My email is eve@example.com", "We decided to mail eve@example.com", "I am pregnant."):
+        await here.alice.take_turn("chat", user=text, ai="ok")
+        await here.alice.recall(text)
+    told = str(await here.alice.list_traces(limit=100))
+    assert "eve@" not in told
+    assert "pregnant" not in told
+    assert (await here.alice.replay("chat"))["equal"]
+
+
 async def test_what_was_reviewed_is_not_forgotten_by_a_profile(here: Scene) -> None:
     await here.say("I prefer concise updates.")
     before = await here.texts()

@@ -115,9 +115,9 @@ def _said(record_id: str, event: Mapping[str, Any]) -> str | None:
         case "memory_write":
             for each in event["written"]:
                 if each["id"] == record_id:
-                    tags = ", ".join(each["meta"].get("policy_tags", ())) or "no rule"
+                    tags = "; ".join(("", *each["meta"].get("policy_tags", ())))
                     why = ", ".join(each["meta"].get("importance_reason", ()))
-                    return f"written with importance {each['importance']} ({why}); {tags}"
+                    return f"written with importance {each['importance']} ({why}){tags}"
         case "memory_denied" if event["attempted"]["id"] == record_id:
             return f"refused: {event['reason']}"
         case "memory_conflict" if record_id in (event["winner_id"], event["loser_id"]):

@@ -12,6 +12,8 @@ from recollect.domain.governance.events import MINIMAL
 from recollect.domain.governance.policy import Contract, Privacy
 from recollect.domain.governance.reasons import Reason
 from recollect.domain.governance.terms import EventType, Kind, WritePolicy
+from recollect.domain.promotion.categories import categories_in
+from recollect.domain.scanning import Class, scan
 from recollect.domain.scrubbing import credentials_in
 
 BY_PRIVACY = "allowed_by:privacy"
@@ -24,6 +26,7 @@ _SENSITIVE = re.compile(
     re.IGNORECASE,
 )
 """Words that name what opens a door. Whole words, so that no monkey is mistaken for a key."""
+_PERSONAL = frozenset({Class.PII})
 _CHECKED = (Kind.SEMANTIC, Kind.PROFILE)
 """Turns are kept whatever the write policy is; the rest is not."""
 
@@ -102,6 +105,16 @@ def is_forbidden(text: str, privacy: Privacy) -> bool:
 def is_sensitive(text: str) -> bool:
     """True when a text holds a credential, or names one."""
     return _SENSITIVE.search(text) is not None or bool(credentials_in(text))
+
+
+def is_personal(text: str) -> bool:
+    """True when a text holds personal data, or tells of somebody's health, belief, politics, origin or love."""
+    return holds_personal_data(text) or bool(categories_in(text))
+
+
+def holds_personal_data(text: str) -> bool:
+    """True when a text holds what identifies or reaches a person."""
+    return bool(scan(text, _PERSONAL))
 
 
 def _key_flaw(candidate: Candidate, privacy: Privacy) -> Reason | None:

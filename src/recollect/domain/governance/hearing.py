@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from recollect.domain.governance.events import Fact, classified, fact_in, is_low_signal, weighed
-from recollect.domain.governance.gate import privacy_flaw
+from recollect.domain.governance.gate import holds_personal_data, is_personal, privacy_flaw
 from recollect.domain.governance.items import Item
 from recollect.domain.governance.keys import dedup_key, normalised
 from recollect.domain.governance.reasons import Reason
@@ -18,10 +18,7 @@ from recollect.domain.governance.recalling import Query, similarity
 from recollect.domain.governance.redaction import WITHHELD, Redaction
 from recollect.domain.governance.spaces import PromotionRequest, hinted
 from recollect.domain.governance.terms import EventType, Kind, Source
-from recollect.domain.promotion.categories import categories_in
-from recollect.domain.scanning import Class, scan
 
-_PERSONAL = frozenset({Class.PII})
 _IMPERSONAL = frozenset({EventType.DECISION, EventType.EXECUTION})
 """What was decided or done tells nothing of a person, whatever words are in it."""
 
@@ -72,15 +69,11 @@ def heard(text: str, source: Source, redaction: Redaction) -> Heard:
         dedup_key=key if flaw is None else redaction.digested(key),
         blank=not text.strip(),
         low_signal=is_low_signal(text),
-        personal=_is_personal(text, event_type),
+        personal=holds_personal_data(text) or (event_type not in _IMPERSONAL and is_personal(text)),
         hint=hinted(text) if by_user else None,
         fact=fact if fact is None or flaw is None else Fact(fact.key, WITHHELD),
         flaw=flaw,
     )
-
-
-def _is_personal(text: str, event_type: EventType) -> bool:
-    return bool(scan(text, _PERSONAL)) or (event_type not in _IMPERSONAL and bool(categories_in(text)))
 
 
 def asked(text: str, items: Iterable[Item], redaction: Redaction) -> Query:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from recollect.domain.governance.gate import is_forbidden, is_sensitive
+from recollect.domain.governance.gate import is_forbidden, is_personal, is_sensitive
 from recollect.domain.governance.items import Item
 from recollect.domain.governance.keys import digest_of, is_digested
 from recollect.domain.governance.policy import Privacy
@@ -23,8 +23,8 @@ class Redaction(msgspec.Struct, frozen=True):
     """Mixed into the digests that stand for withheld keys, so that short secrets cannot be guessed from them."""
 
     def withholds(self, text: str) -> bool:
-        """True when the text is not to be shown at all."""
-        return is_forbidden(text, self.privacy) or is_sensitive(text)
+        """True when the text is not to be shown at all: what opens doors, and what is somebody's own to tell."""
+        return is_forbidden(text, self.privacy) or is_sensitive(text) or is_personal(text)
 
     def shown(self, text: str) -> str:
         """The text on one line and not too long, or a word in its place."""

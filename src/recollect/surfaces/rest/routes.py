@@ -94,7 +94,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/sessions/{id}/replay", turns.replay, Action.READ, seconds=LONG_SECONDS),
     Route("GET", "/v1/profiles", turns.list_profiles, Action.READ),
     Route("GET", "/v1/profiles/{id}", turns.get_profile, Action.READ),
-    Route("PUT", "/v1/profiles/{id}", turns.put_profile, Action.CHANGE_SETTINGS, body=True),
+    Route("PUT", "/v1/profiles/{id}", turns.put_profile, Action.CHANGE_POLICY, body=True),
     Route("GET", "/v1/traces", traces.list_traces, Action.READ),
     Route("GET", "/v1/traces/{id}", traces.get_trace, Action.READ),
     Route("GET", "/v1/records/{id}/why", traces.why, Action.READ),
