@@ -18,6 +18,7 @@ class Plane(StrEnum):
     TURN = "turn"
     SUMMARY = "summary"
     TODO = "todo"
+    ENTITY = "entity"
     TRACE = "trace"
     BUDGET = "budget"
     TOKEN = "token"  # noqa: S105 - a plane, not a secret

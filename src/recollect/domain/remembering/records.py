@@ -35,6 +35,14 @@ _SELDOM = (
     "source_turn_ids",
     "expires_tick",
     "persona",
+    "entity_refs",
+    "entity_label",
+    "fact_type",
+    "memory_key",
+    "weight_reason",
+    "mentioned_at",
+    "origin",
+    "folded_from",
     "ended_at",
     "ended_reason",
     "superseded_by",
@@ -100,6 +108,25 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """The tick at which a profile forgets it, where that was set."""
     persona: str | None = None
     """Whose it is among the personas of the user; None when all of them know it."""
+    entity_refs: tuple[str, ...] = ()
+    """The people, places, organisations and projects it tells of, as `<type>:<slug>`; the primary one first."""
+    entity_label: str | None = None
+    """How the primary one is called."""
+    fact_type: str | None = None
+    """What sort of fact it is: `fact`, `preference`, `relationship`, `friction` or `habit`."""
+    memory_key: str | None = None
+    """What another record that would be the same memory has in common with it."""
+    weight: int = 1
+    """How much it matters, from 0 to 3; pinned ones weigh 3."""
+    weight_reason: tuple[str, ...] = ()
+    mention_count: int = 1
+    """How often it was said."""
+    mentioned_at: Instant | None = None
+    """When it was said last, if not only once."""
+    origin: str | None = None
+    """How it came to be, in the words of conversations: `shadow_extraction`, `seeded_profile` or `curated_fold`."""
+    folded_from: tuple[str, ...] = ()
+    """The records that the curator made it from."""
     ended_at: Instant | None = None
     """Since when another stands in its place; None while it is recalled."""
     ended_reason: Reason | None = None
@@ -189,6 +216,8 @@ def shown_record(record: Record, tenant: str) -> dict[str, Any]:
             del plain[name]
     if record.ended_at is not None:
         plain["ended_at"] = shapes.written(record.ended_at)
+    if record.mentioned_at is not None:
+        plain["mentioned_at"] = shapes.written(record.mentioned_at)
     return plain | {
         "also_known_as": other_spelling(tenant, record.id),
         "behavioral": record.behavioral,
