@@ -16,8 +16,11 @@ from tests.pipeline.scene import Scene, scene
 from tests.pipeline.test_backends import BACKENDS, place, scene_at  # noqa: F401 - a fixture
 from tests.sizes import sized
 
-from recollect.domain.errors import Forbidden, IdempotencyMismatch, InvalidRequest, NotFound
+from recollect.domain.address import ROOT
+from recollect.domain.errors import Forbidden, IdempotencyMismatch, InvalidInput, InvalidRequest, NotFound
 from recollect.domain.governance.traces import schema
+from recollect.domain.queries import Find, Order
+from recollect.domain.reasons import Plane
 from recollect.service.governing import spaces
 
 VALIDATOR = jsonschema_rs.Draft202012Validator(schema())
@@ -171,6 +174,35 @@ async def test_settings_that_are_none_are_refused(here: Scene, settings: dict[st
 async def test_turns_that_are_none_are_refused(here: Scene, given: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):
         await here.alice.take_turn("chat", **({"user": "hi", "ai": "ho"} | given))
+
+
+@pytest.mark.parametrize("word", ["a\x00b", "\ud800", "x" * 1_025])
+@pytest.mark.parametrize("name", ["token", "name", "reason", "diff_from", "diff_to", "diff_space"])
+async def test_a_phase_is_asked_for_in_words_that_can_be_kept(here: Scene, name: str, word: str) -> None:
+    state = {"_memory_phase_token": "t", "_memory_phase_diff_from": "phase-1", "_memory_phase_diff_to": "phase-2"}
+    with pytest.raises(InvalidInput):
+        await here.alice.take_turn("chat", user="hi", state=state | {f"_memory_phase_{name}": word})
+
+
+async def test_no_secret_is_kept_of_a_phase(here: Scene) -> None:
+    asked = {"token": "password hunter2", "name": "my password is hunter2", "reason": "the password is hunter2"}
+    state = {f"_memory_phase_{name}": word for name, word in asked.items()}
+    first = await here.alice.take_turn("chat", user="I prefer tea.", ai="ok", state=state)
+    await here.alice.take_turn("chat", user="I prefer coffee.", ai="ok", state=state)
+    began = await here.alice.start_phase(asked["token"], name=asked["name"], reason=asked["reason"])
+    assert (await here.alice.start_phase(asked["token"]))["began"] is False
+    meta = first["written"][0]["meta"]
+    assert (meta["phase_id"], meta["phase_name"], meta["phase_reason"]) == ("phase-1", "(redacted)", "(redacted)")
+    assert (began["phase"]["phase_name"], began["phase"]["phase_reason"]) == ("(redacted)", "(redacted)")
+    again = await here.alice.recall_turn("chat", "tea", state=state)
+    assert again["events"][0]["current_phase"]["phase_id"] == "phase-1"
+    store, kept = here.root._workings.store, []
+    for plane in Plane:
+        page = await store.find("tenant_acme_prod", Find(plane, ROOT, order=Order.KEY, limit=1_000))
+        kept += [row.value for row in page.rows if row.value is not None]
+    assert kept
+    assert not any(b"hunter2" in each for each in kept)
+    assert (await here.alice.replay("chat"))["equal"]
 
 
 async def test_a_turn_leads_back_to_its_captures(here: Scene) -> None:

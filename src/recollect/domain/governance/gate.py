@@ -26,6 +26,8 @@ _SENSITIVE = re.compile(
     re.IGNORECASE,
 )
 """Words that name what opens a door. Whole words, so that no monkey is mistaken for a key."""
+_NAMED = re.compile(r"\b(?:secret|token)s?\b", re.IGNORECASE)
+"""Words that may name what opens a door, where the policy forbids them anyway."""
 _PERSONAL = frozenset({Class.PII})
 _CHECKED = (Kind.SEMANTIC, Kind.PROFILE)
 """Turns are kept whatever the write policy is; the rest is not."""
@@ -91,9 +93,10 @@ def _checks(candidate: Candidate, contract: Contract, standing: Standing) -> Ite
 
 def privacy_flaw(text: str, privacy: Privacy) -> Reason | None:
     """Why privacy forbids keeping or showing the text; None when it does not."""
-    if privacy.deny_sensitive and is_sensitive(text):
+    forbidden = is_forbidden(text, privacy)
+    if privacy.deny_sensitive and (is_sensitive(text) or (forbidden and _NAMED.search(text))):
         return Reason.PRIVACY_DENY_SENSITIVE
-    return Reason.PRIVACY_DENY_PATTERN if is_forbidden(text, privacy) else None
+    return Reason.PRIVACY_DENY_PATTERN if forbidden else None
 
 
 def is_forbidden(text: str, privacy: Privacy) -> bool:

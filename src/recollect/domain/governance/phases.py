@@ -11,9 +11,11 @@ from recollect.domain.errors import InvalidInput
 from recollect.domain.governance.items import Item, rank_of
 from recollect.domain.governance.reasons import Reason
 from recollect.domain.governance.terms import Kind, Space
-from recollect.domain.text import shown
+from recollect.domain.text import flaw_in, shown
 
 MOST_CHANGES = 8
+MOST_WORDS = 1_024
+"""Characters that a token, a name or a reason may have."""
 _TOKEN = "_memory_phase_token"  # noqa: S105 - the name of a field of the caller's state
 _NAME = "_memory_phase_name"
 _REASON = "_memory_phase_reason"
@@ -109,7 +111,7 @@ class Diff(NamedTuple):
 
 
 def request_in(state: Mapping[str, object]) -> PhaseRequest | None:
-    """The phase that a caller's state asks for."""
+    """The phase that a caller's state asks for; refused when its words cannot be stored."""
     token = _word(state, _TOKEN)
     return None if token is None else PhaseRequest(token, _word(state, _NAME), _word(state, _REASON))
 
@@ -126,7 +128,10 @@ def diff_request_in(state: Mapping[str, object]) -> DiffRequest | None:
 
 def _word(state: Mapping[str, object], name: str) -> str | None:
     value = state.get(name)
-    return str(value).strip() or None if value is not None else None
+    word = "" if value is None else str(value).strip()
+    if len(word) > MOST_WORDS or flaw_in(word):
+        raise InvalidInput(f"{name} is text of at most {MOST_WORDS:,} characters")
+    return word or None
 
 
 def is_new(phases: Sequence[Phase], request: PhaseRequest | None) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from recollect.domain.governance.gate import is_forbidden, is_personal, is_sensitive
+from recollect.domain.governance.gate import is_forbidden, is_personal, is_sensitive, privacy_flaw
 from recollect.domain.governance.items import Item
 from recollect.domain.governance.keys import digest_of, is_digested
+from recollect.domain.governance.phases import PhaseRequest
 from recollect.domain.governance.policy import Privacy
 from recollect.domain.governance.terms import Kind
 
@@ -47,6 +48,15 @@ class Redaction(msgspec.Struct, frozen=True):
             phase_name=name and self.shown(name),
             phase_reason=reason and self.shown(reason),
         )
+
+    def kept_request(self, asked: PhaseRequest) -> PhaseRequest:
+        """The request for a phase as it may be kept; a digest stands for a token that holds a secret."""
+        name, reason = (each and self._kept(each) for each in (asked.name, asked.reason))
+        token = digest_of(asked.token, self.salt) if is_sensitive(asked.token) else asked.token
+        return PhaseRequest(token, name, reason)
+
+    def _kept(self, text: str) -> str:
+        return text if privacy_flaw(text, self.privacy) is None else WITHHELD
 
     def _key(self, item: Item, *, withheld: bool) -> str | None:
         """The key of a profile fact has no words of the text in it."""

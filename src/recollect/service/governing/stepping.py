@@ -16,6 +16,7 @@ from recollect.domain.governance.ids import ANONYMOUS, Numbering, project_id
 from recollect.domain.governance.ledger import Change, State, Store
 from recollect.domain.governance.machine import Turn
 from recollect.domain.governance.phases import DiffRequest, Phase, PhaseRequest, Snapshot
+from recollect.domain.governance.redaction import Redaction
 from recollect.domain.governance.taping import Done, Step, hash_of, kept_of, query_of, taken, unrecalled_until
 from recollect.domain.governance.terms import EventType, Source, Space
 from recollect.domain.governance.traces import as_json, ids_in
@@ -140,6 +141,7 @@ class Stepping:
         await self._allow(asked)
         begun = await self._begin(asked)
         contract = profile.contract
+        redaction = Redaction(contract.privacy, way.key.hex())
         number = await self._number()
         step = Step(
             number=number,
@@ -160,7 +162,7 @@ class Stepping:
             unread=begun.unread,
             unreadable=begun.unreadable,
             unwritable=begun.unwritable,
-            phase=asked.phase,
+            phase=None if asked.phase is None else redaction.kept_request(asked.phase),
             diff=asked.diff,
             captures=tuple(each.id for each in asked.captures),
         )

@@ -111,6 +111,7 @@ class Counting:
         phases = await self.phases(space)
         if request is None and phases:
             return None
+        request = None if request is None else self.teller.redaction.kept_request(request)
         border = phase_border(self.terms.contract.phase)
         self.traces.append(self.teller.checked(BorderAction.PHASE_START, border, space))
         if not border.allowed:
