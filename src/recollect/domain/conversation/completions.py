@@ -11,6 +11,7 @@ from recollect.domain.clauses import clauses_in, led
 from recollect.domain.conversation.loop_words import (
     HABIT_MARK,
     RECURRENCE,
+    TIME,
     base_of,
     is_past,
     keywords,
@@ -57,6 +58,7 @@ _IS_DONE = re.compile(
     re.IGNORECASE,
 )
 _ACTED = re.compile(rf"(?P<own>{_OWN} )?(?P<soon>{_ADV})(?P<verb>[^\W\d_]+)\b", re.IGNORECASE)
+_JOINED = re.compile(r",? (?:and|then|and then) (?:also |finally |even )?(?P<verb>[^\W\d_]+)\b", re.IGNORECASE)
 _MENTAL = frozenset(
     re.findall(
         r"\w+",
@@ -106,7 +108,8 @@ _RECURS_ALONE = re.compile(
     re.IGNORECASE,
 )
 _SMALL_TALK = re.compile(r"\bweather\b|\bjust thinking\b|\bby the way\b|\bbtw\b", re.IGNORECASE)
-_SIGNALS = frozenset("finish complet done manag wrap check cross knock sort care handl".split())
+_SIGNALS = frozenset({"finish", "complet", "done", "manag", "wrap", "check", "cross", "knock", "sort", "care", "handl"})
+"""Stems of the words that say that something is done, and not what."""
 
 
 def heard(text: str, pending: Sequence[Todo], now: Instant) -> tuple[Change, ...]:
@@ -148,7 +151,17 @@ def _clauses(text: str) -> Iterator[str]:
             continue
         for clause in clauses_in(sentence):
             if not is_doubted(clause.plain):
-                yield clause.plain
+                yield from _acts(clause.plain)
+
+
+def _acts(clause: str) -> Iterator[str]:
+    """A clause, parted where a second deed of the same speaker begins."""
+    begin = 0
+    for joined in _JOINED.finditer(clause):
+        if _is_deed(joined["verb"]) and not _UNDONE.search(clause[begin : joined.start()]):
+            yield clause[begin : joined.start()]
+            begin = joined.start("verb")
+    yield clause[begin:]
 
 
 def _by_clause(clause: str, pending: Sequence[Todo], now: Instant) -> list[Change]:
@@ -280,7 +293,9 @@ def _recurred(clause: str, commitments: Sequence[Todo], now: Instant) -> list[Ch
 
 
 def _recurring(todo: Todo, when: str) -> Change:
-    content = todo.content if RECURRENCE.search(todo.content) or not when else f"{todo.content} {when.lower()}"
+    content = todo.content
+    if RECURRENCE.search(content) is None and when:
+        content = f"{' '.join(TIME.sub(' ', content).split()) or content} {when}"
     words = "_".join(keywords(RECURRENCE.sub(" ", todo.content))) or signature(todo)
     habit = Loop(
         kind=LoopKind.HABIT,
