@@ -74,7 +74,7 @@ _THREADS = (
     (
         CLEAR,
         (
-            rf"I (?:still )?(?P<said>(?:can't|cannot|can not|don't know how to) (?:decide|make up my mind) \S.*"
+            r"I (?:still )?(?P<said>(?:can't|cannot|can not|don't know how to) (?:decide|make up my mind) \S.*"
             r"|don't know (?:whether|if I) \S.*|wonder (?:whether|if) I \S.*)"
         ),
     ),
@@ -88,7 +88,8 @@ _THREADS = (
 _TROUBLING = (
     r"(?:is|are|'s|has been|have been|keeps?) (?:really |just |so |always |constantly )?"
     r"(?:driving me (?:crazy|nuts|mad|insane|up the wall)|stressing me out|getting (?:in (?:my|the) way|to me)"
-    r"|getting on my nerves|bothering me|killing me|holding me back|bugging me|wearing me (?:out|down)|dragging me down|distracting me"
+    r"|getting on my nerves|bothering me|killing me|holding me back|bugging me|wearing me (?:out|down)"
+    r"|dragging me down|distracting me"
     r"|annoying me|exhausting me|keeping me (?:up|awake)|slowing me down|interrupting (?:me|us|my \w+))"
 )
 _DISTURBING = either("interrupting, distracting, waking, breaking, crashing, failing, bothering, nagging, cancell?ing")
@@ -125,7 +126,8 @@ _HABITS = (
     (
         CLEAR,
         (
-            r"I(?: (?:really )?(?:want|need|have|would like|plan|try|intend|like|aim) to| wanna|'d like to| should| must)? "
+            r"I(?: (?:really )?(?:want|need|have|would like|plan|try|intend|like|aim) to| wanna|'d like to"
+            r"| should| must)? "
             rf"{_ADV}{_REGULARLY}"
         ),
     ),
@@ -155,16 +157,17 @@ LOOP_RULES: tuple[LoopRule, ...] = (
 NO_ACTION = re.compile(
     either(
         "not, never, always, no longer, be(?! (?:at|in|on|home|back|there) ), been",
-        "have(?! (?:a|an|my|the|to) ), have (?:an? |the |to )?(?:blast|great|good|nice|safe|fun|lot|ball|wonderful|look)",
+        "have(?! (?:a|an|my|the|to) ), have (?:an? |the |to )?(?:blast|great|good|nice|safe|fun|lot|ball|look)",
         "see, say, admit, bet, miss, love, like, hate, know, feel, need, want, wish, hope, believe, guess, forget",
         "agree, confess, remember(?! to), appreciate, understand, wonder, die, cry, enjoy, treasure, cherish",
         "mean, happen",
         "think, consider, imagine, suppose, seem, look forward, pass(?: on|$), thank, rock, live, trust, stick, depend",
         "owe, work out, cheer, come, continue, hold, focus, push, prove, win, wait, spread, strive, grow, hang",
         "lose(?! \\w+ (?:pounds|kilos|kg)), (?:help|ask|tell|show|let|give|check|keep|join) (?:you|u), leave it",
-        "try(?:$| my| it| that| this| to$| harder| some), stay (?:strong|positive|true|focused|motivated|safe|in touch)",
+        "try(?:$| my| it| that| this| to$| harder| some), stay (?:strong|positive|true|focused|motivated|in touch)",
         "keep (?:that|this|it|up|on|my|an eye|in mind|at it|\\w+ing), take (?:it|that|your|care|things|the bet)",
-        "take (?:an? (?:look|break|moment)|some time|the time), make (?:it|time|an? (?:difference|change|impact|point))",
+        "take (?:an? (?:look|break|moment)|some time|the time)",
+        "make (?:it|time|an? (?:difference|change|impact|point))",
         "do (?:it|that|my best|this|so|the same|some|something|well|great|better|have|what|anything|whatever)",
         "get (?:it|there|through|better|back to|to (?:see|know)), go(?:$|[.!])",
         "go (?:for it|through|now|then|train|with)",
@@ -182,7 +185,8 @@ PRESENT_ONLY = re.compile(
     either(
         "\\w+ed, went, ran, did, had, was, were, got, took, made, said, saw, felt, thought, knew, came, gave, found",
         "told, left, heard, met, kept, began, wrote, spent, used, lost, won, ate, slept, drove, swam, rode, can, could",
-        "would, will, might, may, don't, didn't, doesn't, do have, am, is, are, and, who, also, think, learn, get, thank, grow",
+        "would, will, might, may, don't, didn't, doesn't, do have, am, is, are, and, who, also, learn, get, thank",
+        "grow",
         "see, face, hear, notice, worry, look, love, miss, feel, need, think, know",
     )
     + r"(?![\w'])",

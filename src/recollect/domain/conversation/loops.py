@@ -105,7 +105,7 @@ def kind_of(text: str) -> LoopKind:
 
 
 def filtered(loops: Iterable[Loop]) -> tuple[Loop, ...]:
-    """The loops worth keeping of those found anywhere, by a rule or a model: each once, vague commitments as threads."""
+    """The loops worth keeping of those that a rule or a model found: each once, and vague commitments as threads."""
     kept: dict[tuple[LoopKind, str], Loop] = {}
     for each in loops:
         content = " ".join(each.content.split())[:MAX_CONTENT].strip()
