@@ -1,7 +1,8 @@
 """Extractive summaries: the sentences of a conversation that tell most, in its own words, with no model and no chance.
 
-Every sentence is scored by what it has, and the best are kept in the order in which they were said. Those of the summary
-before compete with the new ones by the same score, so that what matters is carried on until something matters more.
+Every sentence is scored by what it has, and the best are kept in the order in which they were said. Those of the
+summary before compete with the new ones by the same score, so that what matters is carried on until something matters
+more.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def summary_of(
         open_loops=entries_of(open_loops),
         commitments=entries_of(commitments),
         people=people_of(people, persona),
-        tone=tone_of([plain_of(line.text, MOST_OF_A_LINE) for line in newest if line.speaker == USER]),
+        tone=tone_of([plain_of(line.text, MOST_OF_A_LINE) for line in newest if line.speaker == USER]).value,
     )
 
 
@@ -223,8 +224,9 @@ def _without_address(text: str, persona: str) -> str:
 
 
 def _best_first(points: Iterable[Point]) -> list[Point]:
-    """The most telling first; of two that tell as much, the one that was said later."""
-    return sorted(points, key=lambda each: (-score_of(each), -each.place))
+    """The most telling first, of two that tell as much the later one; small talk only where there is nothing else."""
+    ranked = sorted(((score_of(each), each) for each in points), key=lambda scored: (-scored[0], -scored[1].place))
+    return [each for score, each in ranked if score >= 0] or [each for _, each in ranked[:1]]
 
 
 def _content(text: str) -> frozenset[str]:
