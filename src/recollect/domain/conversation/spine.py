@@ -63,7 +63,7 @@ def spine_of(
     live = [each for each in records if _belongs(each)]
     made = [*_of_the_user(live), *_of_entities(live, labels, canonical), *_loops(todos)]
     empty = Spine(version=version, message_count=message_count, at=at, by=by)
-    return _filled(empty, sorted((each for each in dict.fromkeys(made) if each.line), key=_Weighed.order))
+    return _filled(empty, sorted(made, key=_Weighed.order))
 
 
 def _belongs(record: Record) -> bool:
@@ -115,11 +115,12 @@ def _loops(todos: Iterable[Todo]) -> list[_Weighed]:
 
 
 def _filled(empty: Spine, lines: Iterable[_Weighed]) -> Spine:
-    """The spine with as many lines as there is room for; one that is too long leaves it to the next."""
+    """The spine with as many lines as there is room for, each once; one that is too long leaves it to the next."""
     spine = empty
     for each in lines:
-        longer = msgspec.structs.replace(spine, **{each.section: (*getattr(spine, each.section), each.line)})
-        if len(longer.text()) <= MAX_SPINE:
+        there = getattr(spine, each.section)
+        longer = msgspec.structs.replace(spine, **{each.section: (*there, each.line)})
+        if each.line not in there and len(longer.text()) <= MAX_SPINE:
             spine = longer
     return spine
 
