@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.domain.conversation.memory_types import MemoryType, primary_ref, type_of
 from recollect.domain.conversation.spine import MOST_FACTS, MOST_OF_A_LINE, spine_of
 from recollect.domain.conversation.summaries import MAX_SPINE, Spine
 from recollect.domain.conversation.todos import LoopKind, Todo, TodoStatus
@@ -31,7 +30,7 @@ def record(text: str, *refs: str, number: int = 0, **more: Any) -> Record:
         "event_type": EventType.FACT,
         "write_class": WriteClass.EVIDENCE_LINK,
         "tier": Tier.SEMANTIC,
-        "entity": "user:ada",
+        "entity": refs[0] if refs else "user:ada",
         "predicate": "said",
         "value": text,
         "text": text,
@@ -86,24 +85,6 @@ def test_memories_go_into_the_section_of_their_type_and_pending_todos_into_their
     assert made.open_loops == ("commitment: call Jon", "thread: the flat")
     assert (made.version, made.message_count, made.at, made.by) == (2, 21, NOW, "extractive")
     assert made.text().splitlines()[0] == "PROFILE: I am vegetarian."
-
-
-@pytest.mark.parametrize(
-    ("refs", "entity", "ref", "kind"),
-    [
-        ((), "user:ada", None, MemoryType.PROFILE),
-        ((), "thing:boat", None, MemoryType.PROFILE),
-        ((), "person:jon", "person:jon", MemoryType.PEOPLE),
-        (("org:acme", "project:boat"), "user:ada", "org:acme", MemoryType.PEOPLE),
-        (("project:boat", "person:jon"), "person:jon", "project:boat", MemoryType.PROJECT),
-        (("place:rome",), "user:ada", "place:rome", MemoryType.PEOPLE),
-    ],
-)
-def test_the_type_follows_from_what_a_memory_tells_of_first(
-    refs: tuple[str, ...], entity: str, ref: str | None, kind: MemoryType
-) -> None:
-    made = record("x", *refs, entity=entity)
-    assert (primary_ref(made), type_of(made)) == (ref, kind)
 
 
 def test_what_weighs_more_comes_first_then_what_is_newer() -> None:

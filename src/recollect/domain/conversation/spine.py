@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from recollect.domain.conversation.extractive import plain_of
-from recollect.domain.conversation.memory_types import MemoryType, primary_ref, type_of
+from recollect.domain.conversation.subjects import MemoryType, primary_ref, type_of
 from recollect.domain.conversation.summaries import MAX_SPINE, Spine
 from recollect.domain.conversation.todos import LoopKind, Todo, TodoStatus
 from recollect.domain.governance.terms import Kind
@@ -80,8 +80,12 @@ def _belongs(record: Record) -> bool:
     )
 
 
+def _type(record: Record) -> MemoryType:
+    return type_of(record.entity, record.entity_refs)
+
+
 def _of_the_user(records: Iterable[Record]) -> list[_Weighed]:
-    own = [each for each in records if type_of(each) is MemoryType.PROFILE]
+    own = [each for each in records if _type(each) is MemoryType.PROFILE]
     return [_weighed(_FIELDS[MemoryType.PROFILE], plain_of(each.text, MOST_OF_A_LINE), [each]) for each in own]
 
 
@@ -91,8 +95,8 @@ def _of_entities(
     """One line for each that is told of: how it is called, and the weightiest facts about it."""
     about: dict[str, list[Record]] = {}
     for each in records:
-        ref = primary_ref(each)
-        if ref is not None:
+        ref = primary_ref(each.entity, each.entity_refs)
+        if ref is not None and _type(each) is not MemoryType.PROFILE:
             about.setdefault(canonical(ref), []).append(each)
     made = []
     for ref, told in about.items():
@@ -101,8 +105,7 @@ def _of_entities(
             labels.get(ref) or next((each.entity_label for each in told if each.entity_label), None) or _spelled(ref)
         )
         facts = "; ".join(tuple(dict.fromkeys(each.text.strip().rstrip(".") for each in told))[:MOST_FACTS])
-        kind = MemoryType.PROJECT if ref.startswith("project:") else MemoryType.PEOPLE
-        made.append(_weighed(_FIELDS[kind], plain_of(f"{label}: {facts}", MOST_OF_A_LINE), told))
+        made.append(_weighed(_FIELDS[_type(told[0])], plain_of(f"{label}: {facts}", MOST_OF_A_LINE), told))
     return made
 
 
