@@ -10,7 +10,8 @@ import msgspec
 from recollect.domain.conversation.lines import OF_ROLLING, OF_SESSION, lines_of
 from recollect.domain.conversation.personas import Persona
 from recollect.domain.conversation.sessions import Message, Session
-from recollect.domain.conversation.summaries import Line, Rolling
+from recollect.domain.conversation.spine import spine_of
+from recollect.domain.conversation.summaries import Line, Rolling, Spine
 from recollect.domain.conversation.todos import LoopKind, Todo, TodoStatus
 from recollect.domain.filters import parse_filter
 from recollect.domain.instants import Instant
@@ -25,6 +26,8 @@ from recollect.service.governing.spaces import OpenSpaces
 
 _PAGE = 50
 _MOST_TODOS = 500
+_OPEN = frozenset({"goal", "plan"})
+"""What a memory says of something that is still to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,23 @@ class Gathering:
             people=await self._people(session),
         )
 
-    async def records(self, now: Instant) -> list[Record]:
+    async def spine(self, by: str, at: Instant) -> Spine:
+        """A version of the spine. All personas read it, so nothing goes into it that only one of them knows: no
+        private memories and no todos; what is open in it are plans and goals that all of them know.
+        """
+        known = await self._known(at)
+        labels = {each.entity_refs[0]: each.entity_label for each in known if each.entity_refs and each.entity_label}
+        return spine_of(
+            [each for each in known if not is_open(each)],
+            [as_todo(each) for each in known if is_open(each)],
+            labels,
+            version=self.due.version,
+            message_count=self.due.message_count,
+            at=at,
+            by=by,
+        )
+
+    async def _known(self, now: Instant) -> list[Record]:
         """What all personas know of the user. What rests on a consent stays where that is looked at."""
         root = self._talks.own()
         held = (await self.spaces.fresh(self.tenant, root)).at(root, now)
@@ -115,3 +134,21 @@ class Gathering:
             and any(ref.startswith("person:") for ref in each.record.entity_refs[:1])
         ]
         return tuple(dict.fromkeys(each for each in labels if each))
+
+
+def is_open(record: Record) -> bool:
+    """Whether a memory tells of something that is still to come."""
+    return record.predicate in _OPEN
+
+
+def as_todo(record: Record) -> Todo:
+    """A plan or a goal that all personas know, as something that is open."""
+    return Todo(
+        id=record.id,
+        user=record.owner,
+        persona="",
+        kind=LoopKind.THREAD,
+        content=record.text,
+        created_at=record.promoted_at,
+        updated_at=record.promoted_at,
+    )
