@@ -22,6 +22,8 @@ from recollect.ports.units import UnitOfWork
 
 BREAK = 7
 """Pairs in a session, before nothing is said for half an hour."""
+FIRST = 100
+"""What is numbered so is no time of day."""
 Told = list[dict[str, Any]]
 
 
@@ -31,9 +33,9 @@ async def raced(home: Path, pairs: int) -> tuple[Told, list[str]]:
     wrong: list[str] = []
     async with AsyncExitStack() as stack:
         scenes = [await stack.enter_async_context(scene(str(home))) for _ in range(2)]
-        for number in range(pairs):
+        for number in range(FIRST, FIRST + pairs):
             for each in scenes:
-                each.clock.advance(31 * MINUTE if number % BREAK == 0 else 1)
+                each.clock.advance(31 * MINUTE if (number - FIRST) % BREAK == 0 else 1)
             lines = (f"I want to learn song {number}{side}. I'll buy record {number}{side} tomorrow." for side in "ab")
             turns = [
                 each.alice.converse(line, ai="ok", persona="Coach") for each, line in zip(scenes, lines, strict=True)

@@ -42,22 +42,23 @@ async def test_a_private_memory_is_read_by_its_persona_alone(here: Scene) -> Non
 
 
 async def test_a_private_memory_neither_replaces_nor_knows_what_others_know(here: Scene) -> None:
-    await here.alice.converse("I live in Austin.", persona="Coach")
-    private = await here.alice.converse("I live in Boston.", persona="Coach", private=True)
+    await here.alice.converse("My name is Ada.", persona="Coach")
+    private = await here.alice.converse("My name is Grace.", persona="Coach", private=True)
     assert [each["outcome"] for each in private["remembered"]] == ["promoted"]
     assert "existing" not in private["remembered"][0]
-    again = await here.alice.converse("I live in Boston.", persona="Cook", private=True)
+    again = await here.alice.converse("My name is Grace.", persona="Cook", private=True)
     assert [each["outcome"] for each in again["remembered"]] == ["promoted"]  # what Coach knows, Cook does not
     seen = {persona: await texts(here.alice, persona) for persona in (*PERSONAS, None)}
-    assert seen["default"] == seen[None] == {"I live in Austin."}
-    assert seen["Coach"] == seen["Cook"] == {"I live in Austin.", "I live in Boston."}
-    moved = await here.alice.converse("I live in Chicago.", persona="Cook")
+    assert seen["default"] == seen[None] == {"My name is Ada."}
+    assert seen["Coach"] == seen["Cook"] == {"My name is Ada.", "My name is Grace."}
+    here.clock.advance(1)
+    moved = await here.alice.converse("My name is Kay.", persona="Cook")
     assert [each["outcome"] for each in moved["remembered"]] == ["promoted"]
-    assert await texts(here.alice, "Coach") == {"I live in Chicago.", "I live in Boston."}
+    assert await texts(here.alice, "Coach") == {"My name is Kay.", "My name is Grace."}
 
 
 async def texts(memories: Memories, persona: str | None) -> set[str]:
-    return {each["text"] for each in (await memories.recall("live", persona=persona))["memories"]}
+    return {each["text"] for each in (await memories.recall("name", persona=persona))["memories"]}
 
 
 async def test_a_private_memory_that_is_put_right_stays_private(here: Scene) -> None:
@@ -160,8 +161,8 @@ class Program:
             await memories.list_messages(persona=persona),
             await memories.get_session_state(persona),
         ]
-        for session in (await memories.list_sessions(persona=persona))["sessions"]:
-            own.append(await memories.get_session(session["id"]))
+        sessions = (await memories.list_sessions(persona=persona))["sessions"]
+        own += [await memories.get_session(each["id"]) for each in sessions]
         self._check(who, str(memory).lower(), self._may_know)
         self._check(who, str(own).lower(), self._is_own)
         self._check(who, str(await memories.list_entities()).lower(), self._may_all_know)
