@@ -1,7 +1,7 @@
 """The chronicler: ends sessions that fell silent, and makes the summaries that are due, whoever caused them.
 
-It is woken by every turn of its own process that makes something due, and looks now and then for what others caused. One
-process has the lease; that a summary is made once does not rest on it, but on the note that is taken away with it.
+It is woken by every turn of its own process that makes something due, and looks now and then for what others caused.
+One process has the lease; that a summary is made once does not rest on it, but on the note that is taken away with it.
 """
 
 from __future__ import annotations
