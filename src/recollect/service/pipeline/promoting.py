@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from recollect.domain.callers import Action
+from recollect.domain.conversation.describing import described
+from recollect.domain.conversation.weighing import mentioned
 from recollect.domain.errors import NotFound
 from recollect.domain.governance.axes import AXES
 from recollect.domain.governance.conflicts import Conflict
@@ -60,6 +62,12 @@ class Promoting(Shelving):
     ruling: Ruling
     written: list[Item] = field(default_factory=list)
     promoted: list[Record] = field(default_factory=list)
+    mentioned: list[Record] = field(default_factory=list)
+    """Records that say what was said once more."""
+    moment: Instant | None = None
+    """When what is considered was said, where that was not now."""
+    origin: str | None = None
+    """How what is considered came to be found, in the words of conversations."""
 
     # -- one statement
 
@@ -71,7 +79,7 @@ class Promoting(Shelving):
         candidate = Candidate(
             statement.entity, statement.predicate, statement.value, origin.evidence, statement.confidence
         )
-        rivals = await self._rivals(space, statement, candidate, origin.corrects)
+        rivals = await self._rivals(space, statement, candidate, origin)
         kind = kind_for(statement, rivals[0] if rivals else None)
         await self._enter(space)
         made = await self._made(space, kind, statement, origin)
@@ -86,7 +94,7 @@ class Promoting(Shelving):
         found = considered(
             statement,
             submission,
-            await self._surroundings(submission, candidate, rivals),
+            await self._surroundings(submission, candidate, rivals, origin.persona),
             rivals,
             self.terms.contract,
             self.terms.policy,
@@ -179,6 +187,7 @@ class Promoting(Shelving):
         check = queued.proposal.contradiction_check
         same = check.existing if check.verdict is ContradictionVerdict.SAME_VALUE else _same(made, rivals)
         if same is not None:
+            await self._mention(same, rivals, origin)
             return Remembered(Outcome.KNOWN, found.statement, Reason.ALREADY_KNOWN, existing=same)
         if check.verdict is ContradictionVerdict.RESOLVED_FOR_EXISTING:
             if found.conflict is not None:
@@ -222,6 +231,15 @@ class Promoting(Shelving):
         return Remembered(
             Outcome.WAITING, found.statement, review.reason, review.rule, None, waiting.id, check.existing
         )
+
+    async def _mention(self, record_id: str, rivals: Sequence[Record], origin: Origin) -> None:
+        """Count that a user said once more what a record says; what others repeat makes nothing weigh more."""
+        record = next((each for each in rivals if each.id == record_id), None)
+        if record is None or origin.source is not Source.USER or origin.moved_from is not None:
+            return
+        counted = mentioned(record, self.moment or self.now)
+        await self.write(counted)
+        self.mentioned.append(counted)
 
     # -- what is refused
 
@@ -269,6 +287,7 @@ class Promoting(Shelving):
             return waiting
         resolved = {"status": "resolved", "resolved_by": f"rule:{waiting.rule}", "winner": waiting.id}
         told: dict[str, Any] = event.as_json() | {"space": waiting.space.value, "opened_at": int(self.now)}
+        told |= {} if waiting.origin.persona is None else {"persona": waiting.origin.persona}
         told |= resolved | {"resolved_at": int(self.now)} if approved else {"status": "open"}
         self.draft.put(
             self.places.contradiction(event.event_id),
@@ -342,7 +361,9 @@ class Promoting(Shelving):
             phase=await self._phase_of(space),
             promoted_from=origin.moved_from,
             promotion_reason=None if request is None else str(request.reason),
+            persona=origin.persona,
         )
+        record = described(record, rivals, self.origin)
         for rival in rivals:
             await self.end(rival, Reason.SUPERSEDED, record.id)
         await self.write(record)
@@ -372,12 +393,12 @@ class Promoting(Shelving):
     # -- consents and rejections
 
     async def _surroundings(
-        self, submission: Submission, candidate: Candidate, rivals: Sequence[Record]
+        self, submission: Submission, candidate: Candidate, rivals: Sequence[Record], persona: str | None
     ) -> Surroundings:
         personal = self.terms.policy.sensitivity.covers(candidate, submission.standing.classification)
         subject = submission.subject_ceid or candidate.entity_ceid
         ledger = await self.ledger(subject) if personal else Ledger(self.tenant)
-        rejection = await self.draft.at(self.places.rejection(self.claim_digest(candidate)))
+        rejection = await self.draft.at(self.places.rejection(self.claim_digest(candidate, persona)))
         known = tuple(each.known() for each in rivals)
         return Surroundings(ledger, known, () if rejection is None else (_rejection_in(rejection),))
 
