@@ -23,12 +23,9 @@ from recollect.domain.remembering.records import Record
 MOST_FOUNDATION = 20
 MOST_OFFERED = 20
 """So many loops of a kind are offered; the template says how many of them are taken."""
-WIN_SECONDS = 48 * 3_600
-"""So long what was done is a recent win."""
 SEED_CHARS, SPINE_CHARS, ROLLING_CHARS, SUMMARY_CHARS, MESSAGE_CHARS = 800, 1_200, 600, 600, 800
 CUT = "…"
 GOSPEL, OBSERVATION, SEEDED, UNKNOWN = "GOSPEL", "OBSERVATION", "seeded_profile", "unknown"
-_MICROSECONDS = 1_000_000
 _SILENT = dict.fromkeys(map(ord, ".,!?;:'\"(){}[]\\/"))
 
 
@@ -78,6 +75,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     pending: tuple[Todo, ...] = ()
     """The newest first."""
     done: tuple[Todo, ...] = ()
+    """Of late."""
     seed: UserSeed | None = None
     spine: Spine | None = None
     rolling: Rolling | None = None
@@ -140,7 +138,7 @@ def standing_of(record: Record) -> str:
     return f"{OBSERVATION}:{record.origin or UNKNOWN}"
 
 
-def state_of(kept: Kept, cards: Sequence[Card], behavioral: frozenset[str], helping: Helping, now: Instant) -> State:
+def state_of(kept: Kept, cards: Sequence[Card], behavioral: frozenset[str], helping: Helping) -> State:
     """What the conversation contributes; `behavioral` are the ids of records that may steer what an agent does."""
     return State(
         cards=tuple(_card(each, behavioral) for each in cards),
@@ -148,7 +146,7 @@ def state_of(kept: Kept, cards: Sequence[Card], behavioral: frozenset[str], help
         threads=_loops(kept.pending, LoopKind.THREAD),
         frictions=_loops(kept.pending, LoopKind.FRICTION),
         habits=_loops(kept.pending, LoopKind.HABIT),
-        wins=_wins(kept.done, now),
+        wins=_wins(kept.done),
         seed=_texts("seed", kept.seed and kept.seed.text, SEED_CHARS, "seed", kept.seed and kept.seed.at),
         spine=_spine(kept.spine),
         rolling=_rolling(kept.rolling),
@@ -204,10 +202,9 @@ def _loops(pending: Sequence[Todo], kind: LoopKind) -> tuple[Excerpt, ...]:
     return tuple(_todo(each, each.created_at) for each in mine[:MOST_OFFERED])
 
 
-def _wins(done: Sequence[Todo], now: Instant) -> tuple[Excerpt, ...]:
-    """What was done within two days, the latest first."""
-    late = [(each.completed_at, each) for each in done if each.is_win and each.completed_at is not None]
-    mine = [(at, each) for at, each in late if now - at <= WIN_SECONDS * _MICROSECONDS]
+def _wins(done: Sequence[Todo]) -> tuple[Excerpt, ...]:
+    """What was done, the latest first."""
+    mine = [(each.completed_at, each) for each in done if each.is_win and each.completed_at is not None]
     return tuple(_todo(each, at) for at, each in sorted(mine, key=lambda pair: (-pair[0], pair[1].id))[:MOST_OFFERED])
 
 

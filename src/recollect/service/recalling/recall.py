@@ -135,7 +135,7 @@ class Recalling(Person):
         found = await look.gathering.gathered() if look.opened else []
         memories, records = tuple(each for each, _ in found), tuple(each for _, each in found)
         memories = await self._used(asked, memories, look.source, now)
-        unsettled = await self._unsettled(look.places, look.opened, records, asked.as_of)
+        unsettled = await self._unsettled(look.places, look.opened, records, asked)
         trace_id = await self._traced(look, memories, records)
         explanation = look.gathering.explanation() if asked.explain else None
         return {
@@ -189,7 +189,7 @@ class Recalling(Person):
         return tuple(msgspec.structs.replace(each, usage=used) for each, used in zip(memories, shown, strict=True))
 
     async def _unsettled(
-        self, places: Places, opened: Sequence[Behind], records: Sequence[Record], as_of: Instant | None
+        self, places: Places, opened: Sequence[Behind], records: Sequence[Record], asked: Asked
     ) -> list[dict[str, Any]]:
         """The caller's open contradictions about what was recalled: which record, by which proposal, and no values."""
         if not records or not any(each.space is Space.USER for each in opened):
@@ -197,7 +197,7 @@ class Recalling(Person):
         ids, about = {each.id for each in records}, {(each.entity, each.predicate) for each in records}
         wanted = parse_filter({"status": "open"})
         query = Find(
-            Plane.CONTRADICTION, places.own("contradictions"), wanted, Order.NEWEST, _CONTRADICTIONS, as_of=as_of
+            Plane.CONTRADICTION, places.own("contradictions"), wanted, Order.NEWEST, _CONTRADICTIONS, as_of=asked.as_of
         )
         page = await self._workings.store.find(self._tenant, query)
         told = [stored_value(row.value) for row in page.rows if row.value is not None]
@@ -213,7 +213,8 @@ class Recalling(Person):
                 "at": each["at"],
             }
             for each in told
-            if each["existing"] in ids or (each["entity_ceid"], each["predicate"]) in about
+            if each.get("persona") in (None, asked.persona)
+            and (each["existing"] in ids or (each["entity_ceid"], each["predicate"]) in about)
         ]
 
 
