@@ -60,11 +60,13 @@ class Helping(msgspec.Struct, frozen=True, kw_only=True):
     """So many of the last messages, counted on both sides."""
     earlier: int = 6
     """So many earlier turns."""
+    words_first: bool = False
+    """Whether earlier words are offered that a memory says as well."""
 
 
 USUAL = Helping()
 HELPINGS: Mapping[str, Helping] = MappingProxyType(
-    {"evidence": Helping(ranker=Ranker.RELEVANCE, recalled=20, total=20, types=(), earlier=40)}
+    {"evidence": Helping(ranker=Ranker.RELEVANCE, recalled=20, total=20, types=(), earlier=40, words_first=True)}
 )
 """What templates ask for that want something else than usual."""
 
@@ -138,8 +140,12 @@ def standing_of(record: Record) -> str:
     return f"{OBSERVATION}:{record.origin or UNKNOWN}"
 
 
-def state_of(kept: Kept, cards: Sequence[Card], behavioral: frozenset[str], helping: Helping) -> State:
-    """What the conversation contributes; `behavioral` are the ids of records that may steer what an agent does."""
+def state_of(
+    kept: Kept, cards: Sequence[Card], shown: Sequence[Record], told: Sequence[Record], helping: Helping
+) -> State:
+    """What the conversation contributes beside memories that are shown; `told` are those that cards are made from."""
+    behavioral = frozenset(each.id for each in told if each.behavioral)
+    known = frozenset() if helping.words_first else frozenset(says(each.text) for each in shown)
     return State(
         cards=tuple(_card(each, behavioral) for each in cards),
         commitments=_loops(kept.pending, LoopKind.COMMITMENT),
@@ -152,7 +158,7 @@ def state_of(kept: Kept, cards: Sequence[Card], behavioral: frozenset[str], help
         rolling=_rolling(kept.rolling),
         summaries=_summary(kept.summary),
         turns=sides(kept.messages)[-helping.messages :],
-        earlier=sides(kept.earlier),
+        earlier=tuple(each for each in sides(kept.earlier) if says(each.text) not in known),
     )
 
 
