@@ -153,7 +153,7 @@ def state_of(
         frictions=_loops(kept.pending, LoopKind.FRICTION),
         habits=_loops(kept.pending, LoopKind.HABIT),
         wins=_wins(kept.done),
-        seed=_texts("seed", kept.seed and kept.seed.text, SEED_CHARS, "seed", kept.seed and kept.seed.at),
+        seed=_seed(kept.seed),
         spine=_spine(kept.spine),
         rolling=_rolling(kept.rolling),
         summaries=_summary(kept.summary),
@@ -216,6 +216,10 @@ def _wins(done: Sequence[Todo]) -> tuple[Excerpt, ...]:
 
 def _todo(todo: Todo, at: Instant) -> Excerpt:
     return Excerpt(id=todo.id, text=todo.content, source="user", at=shapes.written(at), refs=todo.captures[:MAX_REFS])
+
+
+def _seed(seed: UserSeed | None) -> tuple[Excerpt, ...]:
+    return () if seed is None else _texts("seed", seed.text, SEED_CHARS, "seed", seed.at)
 
 
 def _spine(spine: Spine | None) -> tuple[Excerpt, ...]:
