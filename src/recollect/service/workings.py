@@ -11,8 +11,10 @@ from recollect.ports.extractor import Extractor as Finder
 from recollect.ports.keys import Keyring
 from recollect.ports.policy import Engine
 from recollect.ports.store import Store
+from recollect.ports.summarizer import Summarizer
 from recollect.ports.vectors import VectorStore
 from recollect.service.audit import Audit
+from recollect.service.conversation.summarizing import Summarizing
 from recollect.service.decisions import Decisions
 from recollect.service.extraction import Extractor
 from recollect.service.figures import Figures
@@ -53,7 +55,9 @@ class Workings:
     searching: Searching
     turns: Turns
     remembering: Remembering
+    summarizer: Summarizer
     spaces: OpenSpaces
+    summarizing: Summarizing
     usage: Usage
     figures: Figures
 
@@ -67,6 +71,7 @@ class Workings:
         engine: Engine,
         rules: Rules,
         finder: Finder,
+        summarizer: Summarizer,
         terms: Terms = USUAL,
         embedders: Embedders | None = None,
         language: str = "english",
@@ -85,6 +90,7 @@ class Workings:
         tokens, transfer = Tokens(store, guard, clock), Transfer(store, guard)
         extractor, tuning = Extractor(store, policies, engine, clock), Tuning(store, audit, rules)
         turns = Turns()
+        spaces = OpenSpaces(store)
         remembering = Remembering(store, keyring, guard, clock, ids, turns, finder, terms, indexing.stir)
         return Workings(
             store,
@@ -104,7 +110,9 @@ class Workings:
             searching,
             turns,
             remembering,
-            OpenSpaces(store),
+            summarizer,
+            spaces,
+            Summarizing(remembering, spaces, summarizer),
             Usage(store),
             Figures(),
         )
@@ -119,6 +127,7 @@ class Workings:
             with suppress(RecollectError):
                 await self.store.aside(self._end_search)
             self.remembering.extractor.close()
+            self.summarizer.close()
             await self.store.close()
             self.keyring.close()
         finally:
