@@ -10,6 +10,8 @@ from enum import StrEnum
 import msgspec
 
 from recollect.domain.conversation.sessions import CuratorState
+from recollect.domain.conversation.subjects import MemoryType, is_of_user, primary_ref, type_of
+from recollect.domain.conversation.weighing import CURATED_FOLD, WeightReason
 from recollect.domain.governance.terms import EventType, Kind, Tier
 from recollect.domain.instants import LAST, Instant
 from recollect.domain.promotion.standing import Standing, inherited
@@ -23,16 +25,15 @@ FOLD_FROM, MOST_ITEMS, MOST_FOLDS = 3, 5, 5
 """From how many memories on they are told together, how many at most, and how often in one run."""
 MOST_ACTIONS, MOST_ENDED = 200, 100
 """So much is done in one run, and so many memories are archived by one action; the next run goes on."""
+FOLD_WEIGHT = 2
 MAX_ITEM = 300
 """Longer memories stand alone."""
-SEEDED, EXTRACTED, FOLDED = "seeded_profile", "shadow_extraction", "curated_fold"
+SEEDED, EXTRACTED = "seeded_profile", "shadow_extraction"
 TOLD_TOGETHER = "told_together"
 """The predicate of a fold; its value are the texts that it was made from."""
-FOLD_WEIGHT = 2
 _SECOND = 1_000_000
 _STRIPPED = ".,!?;:"
 _SPACES = re.compile(r"\s+")
-_TYPES = {"user": "PROFILE", "project": "PROJECT", **dict.fromkeys(("person", "org", "place"), "PEOPLE")}
 _KINDS = frozenset({Kind.SEMANTIC, Kind.PROFILE})
 
 
@@ -123,26 +124,23 @@ def plan(
         key=lambda each: (each.promoted_at, each.tick, each.id),
     )
     actions = list(_deduped(active, canonical))
-    gone = {each for action in actions for each in action.archived}
-    trivial = [each for each in active if each.id not in gone and is_trivial(each, now, recalled)]
-    gone |= {each.id for each in trivial}
-    folds = list(_folded([each for each in active if each.id not in gone], canonical, many_valued))
+    touched = {each for action in actions for each in (*action.archived, action.keep)}
+    trivial = [each for each in active if each.id not in touched and is_trivial(each, now, recalled)]
+    touched |= {each.id for each in trivial}
+    folds = list(_folded([each for each in active if each.id not in touched], canonical, many_valued))
     archived = [Action(kind=Deed.ARCHIVE, reason=Why.TRIVIAL_AND_OLD, archived=(each.id,)) for each in trivial]
     return (*actions[:MOST_ACTIONS], *folds[:MOST_FOLDS], *archived)[:MOST_ACTIONS]
 
 
-def type_of(record: Record, canonical: Mapping[str, str]) -> str:
-    """`PROFILE`, `PEOPLE` or `PROJECT`: what sort of entity a memory is about; `OTHER` where it is none of those."""
-    ref = ref_of(record, canonical)
-    return _TYPES.get((ref or record.entity).partition(":")[0], "OTHER")
-
-
 def ref_of(record: Record, canonical: Mapping[str, str]) -> str | None:
     """Who or what a memory is about, as it is called now; None when that is the user themself."""
-    if record.entity.startswith("user:"):
-        return None
-    ref = record.entity_refs[0] if record.entity_refs else record.entity
-    return canonical.get(ref, ref)
+    ref = None if is_of_user(record.entity) else primary_ref(record.entity, record.entity_refs)
+    return None if ref is None else canonical.get(ref, ref)
+
+
+def sort_of(record: Record, canonical: Mapping[str, str]) -> MemoryType:
+    """The type of a memory, by what it is about."""
+    return type_of(ref_of(record, canonical) or record.entity)
 
 
 def content_of(text: str) -> str:
@@ -197,10 +195,10 @@ def fold_of(made: Record, sources: Sequence[Record], canonical: Mapping[str, str
         entity_label=label_of(sources, canonical),
         fact_type=_common([each.fact_type for each in sources]),
         weight=FOLD_WEIGHT,
-        weight_reason=(FOLDED,),
+        weight_reason=(WeightReason.FOLDED.value,),
         mention_count=sum(each.mention_count for each in sources),
         mentioned_at=last,
-        origin=FOLDED,
+        origin=CURATED_FOLD,
         persona=sources[0].persona,
         ends_at=min(ends) if ends else None,
     )
@@ -227,9 +225,9 @@ def _deduped(active: Sequence[Record], canonical: Mapping[str, str]) -> Iterable
     groups: dict[tuple[str | None, ...], list[Record]] = defaultdict(list)
     told: dict[tuple[str | None, ...], str] = {}
     for each in active:
-        shared = (type_of(each, canonical), each.persona, each.consent_id, each.subject)
+        shared = (sort_of(each, canonical), each.persona, each.consent_id, each.subject)
         groups[(*shared, content_of(each.text))].append(each)
-        if each.origin == FOLDED and isinstance(each.value, list):
+        if each.origin == CURATED_FOLD and isinstance(each.value, list):
             told |= {(*shared, content_of(str(item))): each.id for item in each.value}
     for same, group in groups.items():
         fold = told.get(same)
@@ -270,7 +268,7 @@ def _folds(record: Record, canonical: Mapping[str, str], many_valued: Collection
     return (
         record.origin == EXTRACTED
         and record.predicate in many_valued
-        and type_of(record, canonical) in ("PEOPLE", "PROJECT")
+        and sort_of(record, canonical) is not MemoryType.PROFILE
         and record.consent_id is None
         and record.subject is None
         and not record.approved_by
