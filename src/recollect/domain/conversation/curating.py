@@ -15,6 +15,7 @@ from recollect.domain.conversation.weighing import CURATED_FOLD, WeightReason
 from recollect.domain.governance.terms import EventType, Kind, Tier
 from recollect.domain.instants import LAST, Instant
 from recollect.domain.promotion.standing import Standing, inherited
+from recollect.domain.remembering.deciding import AUTHORITY_OF
 from recollect.domain.remembering.records import Record, lineage_of
 from recollect.domain.statements import MANY_VALUED, Statement
 
@@ -184,6 +185,8 @@ def fold_of(made: Record, sources: Sequence[Record], canonical: Mapping[str, str
     ids = tuple(each.id for each in sources)
     return msgspec.structs.replace(
         made,
+        authority=AUTHORITY_OF[standing.trust],
+        authority_reason=CURATED_FOLD,
         trust=standing.trust,
         classification=standing.classification,
         captures=tuple(dict.fromkeys(capture for each in sources for capture in each.captures)),
