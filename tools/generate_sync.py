@@ -16,6 +16,7 @@ SOURCES = (
     ("conversation/turns", "Conversing"),
     ("conversation/sessions", "Sessions"),
     ("conversation/todos", "Todos"),
+    ("conversation/entities", "Entities"),
     ("conversation/seeds", "Seeds"),
     ("conversation/personas", "Personas"),
     ("pipeline/capturing", "Capturing"),

@@ -56,9 +56,8 @@ class Looping:
     async def hear(self, text: str, names: tuple[str, ...]) -> list[dict[str, Any]]:
         """What becomes of the todos by what the user says, and what that opens."""
         pending = {each.id: each for each in await self.pending()}
-        told = [
-            await self._become(pending[each.todo_id], each) for each in heard(text, list(pending.values()), self.at)
-        ]
+        changes = heard(text, list(pending.values()), self.at)
+        told = [await self._become(pending[each.todo_id], each) for each in changes]
         for loop in filtered(loops_in(text, names=names)):
             opened, todo = await self.open(loop)
             reason = None if opened else TodoReason.REPEATED.value
