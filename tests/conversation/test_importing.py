@@ -72,8 +72,8 @@ async def test_turns_are_taken_at_their_times_in_sessions_of_their_own(here: Sce
     assert [each[0] for each in sessions] == [TURNS[3]["at"], TURNS[0]["at"]]
     assert sessions[1][2] == TURNS[2]["at"]  # it was over when something was said last
     assert [each[0] for each in todos] == ["COMMITMENT"]
-    assert "I live in Oslo." in texts
-    assert "I live in Austin." not in texts
+    assert {"I live in Austin.", "I prefer tea."} <= set(texts)
+    assert told["waiting"] == 1  # where somebody lives is not replaced by a rule
 
 
 async def test_what_was_imported_twice_is_there_once(here: Scene) -> None:
