@@ -21,6 +21,7 @@ SOURCES = (
     ("conversation/curating", "Curating"),
     ("conversation/seeds", "Seeds"),
     ("conversation/personas", "Personas"),
+    ("conversation/contexts", "ConversationContexts"),
     ("pipeline/capturing", "Capturing"),
     ("pipeline/recording", "Recording"),
     ("pipeline/reviewing", "Reviewing"),

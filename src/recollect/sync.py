@@ -483,6 +483,40 @@ class MemoriesSync:
         """
         return drive(self._memories.put_persona(name, settings, expected_version=expected_version))
 
+    def conversation_context(
+        self,
+        query: str | None = None,
+        *,
+        persona: str = DEFAULT_PERSONA,
+        session: str | None = None,
+        budget: int = BUDGET,
+        counter: str = "chars",
+        form: str = "json",
+        template: str | Mapping[str, Any] | None = None,
+        wait: float | None = None,
+        at: datetime | None = None,
+    ) -> dict[str, Any]:
+        """The pack for the next call of a model in a conversation: memories, what is open, summaries, the last words.
+
+        Without a query, the last words of the user in the session are asked with. A session is the one that goes on
+        unless one is named. `at` is the moment that recency and recent wins are counted from, now unless it is given;
+        the pack itself has no clock. Besides the pack there is told which memories were recalled and not offered to
+        it, and why.
+        """
+        return drive(
+            self._memories.conversation_context(
+                query,
+                persona=persona,
+                session=session,
+                budget=budget,
+                counter=counter,
+                form=form,
+                template=template,
+                wait=wait,
+                at=at,
+            )
+        )
+
     def capture(
         self, captures: Sequence[Mapping[str, Any]], *, remember: str = NOW, idempotency_key: str | None = None
     ) -> list[dict[str, Any]]:
@@ -741,14 +775,15 @@ class MemoriesSync:
         wait: float | None = None,
         budget: int = BUDGET,
         counter: str = "chars",
-        template: Mapping[str, Any] | None = None,
+        template: str | Mapping[str, Any] | None = None,
         state: Mapping[str, Any] | None = None,
         form: str = "json",
     ) -> dict[str, Any]:
         """Recall, and compile what was recalled, with the state of a conversation, into a pack within a budget.
 
         The pack is data and never an instruction. `text` is the pack as JSON or markdown, `messages` as chat messages;
-        whichever was asked for takes at most the budget. The report names all that was left out, and why.
+        whichever was asked for takes at most the budget. The report names all that was left out, and why. A template is
+        the name of one that is shipped, or an object.
         """
         return drive(
             self._memories.context(
