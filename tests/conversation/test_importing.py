@@ -201,7 +201,7 @@ async def test_everybody_has_their_own_progress(here: Scene) -> None:
 
 async def test_what_was_imported_is_erased_with_its_user(here: Scene) -> None:
     await here.alice.import_conversation(TURNS, source=SOURCE, position=0)
-    await here.admin.erase_user("alice")
+    await here.admin.erase("user:alice")
     assert (await here.alice.conversation_progress(SOURCE))["position"] == 0
     assert await kept(here) == [[], [], [], []]
 
