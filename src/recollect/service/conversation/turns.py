@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from recollect.domain.conversation.personas import DEFAULT_PERSONA, persona_name
-from recollect.domain.errors import IdempotencyMismatch, InvalidRequest
+from recollect.domain.errors import IdempotencyMismatch, InvalidRequest, RecollectError
 from recollect.domain.instants import Instant, after_seconds
 from recollect.domain.promotion import shapes
 from recollect.domain.remembering.captures import Capture
 from recollect.domain.text import flaw_in
 from recollect.ports.extractor import Extracted
+from recollect.service.conversation.curator import Curator
 from recollect.service.conversation.fitting import fitted, personas, window
 from recollect.service.conversation.places import Talks
 from recollect.service.conversation.taking import Taking, Turn
@@ -83,6 +85,9 @@ class Conversing(Capturing):
         told, due = await engine.within(self._caller, places, work, turn.captures[0].id)
         if due:
             await self._workings.summarizing.stirred(self._tenant, self._owner)
+        if self._workings.summarizing.inline:  # nobody else curates
+            with suppress(RecollectError):  # the turn is kept in any case
+                await Curator(self._workings).curate_due(self._tenant, self._owner, told["session"]["persona"])
         return told
 
     async def _turn(self, given: Mapping[str, Any]) -> Turn:
@@ -93,7 +98,7 @@ class Conversing(Capturing):
         ai = self._said(given, "ai", 1, at)
         if user is None and ai is None:
             raise InvalidRequest("say what the user said, what the persona answered, or both", field="user")
-        found, refused = await self._found(user)
+        found, refused = await self._found_in(user)
         return Turn(
             owner=self._owner,
             persona=given["persona"],
@@ -108,7 +113,7 @@ class Conversing(Capturing):
             unfit=refused,
         )
 
-    async def _found(self, user: Capture | None) -> tuple[Extracted | None, tuple[Remembered, ...]]:
+    async def _found_in(self, user: Capture | None) -> tuple[Extracted | None, tuple[Remembered, ...]]:
         """What is found in the user's words, and why some of that is no memory. The rules know that by themselves."""
         engine = self._workings.remembering
         if user is None:
