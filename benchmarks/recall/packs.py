@@ -76,8 +76,10 @@ class Had:
         for turns, said in _pairs(self.conversation.turns, moments(self.conversation.turns), user):
             at = max(at, said)
             words = {("user" if each.speaker == user else "ai"): each for each in turns}
+            spoken = {side: each.text for side, each in words.items()}
             told = self.memories.converse(
-                **{side: each.text for side, each in words.items()},
+                spoken.get("user"),
+                ai=spoken.get("ai"),
                 at=datetime.fromtimestamp(at / 1_000_000, UTC),
             )
             sides = [words[side] for side in ("user", "ai") if side in words]

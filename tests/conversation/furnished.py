@@ -145,7 +145,8 @@ class Furnished:
 
     async def pack(self, query: str | None = None, **asked: Any) -> dict[str, Any]:
         """What is given."""
-        return await self.memories.conversation_context(query, **{"form": "markdown", "wait": 10} | asked)
+        given: dict[str, Any] = {"form": "markdown", "wait": 10}
+        return await self.memories.conversation_context(query, **given | asked)
 
     def _next(self) -> int:
         self.here.clock.advance(60)

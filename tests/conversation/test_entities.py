@@ -31,7 +31,7 @@ from recollect.domain.queries import Archived, Find, Order
 from recollect.domain.reasons import Plane
 from recollect.domain.remembering.records import Record, read_record
 from recollect.service.conversation import entities, registers
-from recollect.service.conversation.entities import Entities, all_canonical, canonical_refs, note_entities
+from recollect.service.conversation.entities import all_canonical, canonical_refs, note_entities
 from recollect.service.conversation.registers import Shelf, registry_of
 from recollect.service.pipeline.lapsing import Lapsing
 from recollect.service.pipeline.places import Places
@@ -40,18 +40,14 @@ from recollect.service.pipeline.promoting import Promoting
 _IDS = re.compile(r"\b(ech_|esg_|mwp_|cap_|ctr_)[0-9a-f]{16,40}\b")
 
 
-class Door(Entities, Memories):
-    """The memories of a caller, with the entities that are spoken of."""
-
-
 class Told:
     """A scene in which somebody speaks of others."""
 
     def __init__(self, here: Scene) -> None:
         self.here = here
 
-    def door(self, user: str = "alice", *roles: str, tenant: str = TENANT) -> Door:
-        return Door(self.here.root.workings, new_caller(tenant, user, roles=roles))
+    def door(self, user: str = "alice", *roles: str, tenant: str = TENANT) -> Memories:
+        return Memories(self.here.root.workings, new_caller(tenant, user, roles=roles))
 
     async def name(self, *named: str | tuple[str, str], user: str = "alice", tenant: str = TENANT) -> tuple[str, ...]:
         """Speak of some in one turn."""
@@ -397,7 +393,7 @@ async def test_what_rests_on_a_consent_is_told_while_that_covers_it(
 
 async def test_who_may_not_read_is_told_that_there_is_nobody(told: Told) -> None:
     await told.name("person:john")
-    writer = Door(told.here.root.workings, new_caller(TENANT, "alice", scopes=["write"]))
+    writer = Memories(told.here.root.workings, new_caller(TENANT, "alice", scopes=["write"]))
     with pytest.raises(NotFound):
         await writer.get_entity("person:john")
 
@@ -467,7 +463,7 @@ async def test_what_is_asked_for_wrongly_is_refused(told: Told) -> None:
 
 async def test_who_may_only_read_changes_nothing(told: Told) -> None:
     await told.name("person:john", "person:jonny")
-    reader = Door(told.here.root.workings, new_caller(TENANT, "alice", scopes=["read"]))
+    reader = Memories(told.here.root.workings, new_caller(TENANT, "alice", scopes=["read"]))
     assert refs(await reader.list_entities()) == ["person:jonny", "person:john"]
     with pytest.raises(Forbidden):
         await reader.merge_entities("person:jonny", "person:john")
@@ -477,7 +473,7 @@ async def test_who_may_only_read_changes_nothing(told: Told) -> None:
 
 
 async def test_with_a_justification_nothing_of_it_is_read(told: Told) -> None:
-    class Justified(Door):
+    class Justified(Memories):
         _in_own_name = False
 
     await told.name("person:john")
