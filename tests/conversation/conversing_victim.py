@@ -24,8 +24,8 @@ def run(home: str) -> None:
     with recollect.open_sync(home, settings=Settings(embedder="hashing")) as memories:
         memories._memories.workings.summarizing.summarizer = Slow()
         while True:
-            for _ in range(2):
-                said = memories.converse("I want to run a marathon.", ai="You can do it.")
+            memories.converse("I want to run a marathon.", ai="You can do it.")
+            said = memories.converse("I want to run a marathon.", ai="You can do it.")
             memories.close_session(said["session"]["id"])
             print(said["session"]["id"], flush=True)
 
