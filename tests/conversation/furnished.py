@@ -18,6 +18,7 @@ from recollect.domain.conversation.todos import LoopKind, Todo, TodoStatus
 from recollect.domain.governance.terms import Authority, EventType, Kind, Source, Space, Tier, WriteClass
 from recollect.domain.promotion.standing import Classification, Trust
 from recollect.domain.remembering.records import Record
+from recollect.service.conversation.kept import todo_labels
 from recollect.service.conversation.places import Talks
 from recollect.service.pipeline.places import Places
 from recollect.service.pipeline.shelving import FIELDS
@@ -105,8 +106,7 @@ class Furnished:
             id=f"tdo_{self._next():032x}", user=self.user, persona=persona, kind=LoopKind(kind), content=content,
             created_at=now, updated_at=now, **more,
         )  # fmt: skip
-        labels = {"persona": persona, "kind": kind, "status": made.status.value}
-        await self.put(self.talks.todo(made.id), made, labels)
+        await self.put(self.talks.todo(made.id), made, todo_labels(made))
         return made
 
     async def win(self, content: str, persona: str = DEFAULT_PERSONA, hours_ago: float = 0) -> Todo:

@@ -103,7 +103,7 @@ async def test_what_is_open_is_told_by_kind_and_what_was_done_for_two_days(here:
     done = await here.alice.add_todo("done soon", persona="Coach")
     await here.alice.change_todo(done["id"], status="COMPLETED")
     here.clock.advance(48 * HOUR)
-    found = await open_loops(store, TENANT, "alice", "Coach", here.root.workings.clock())
+    found = await open_loops(store, TENANT, "alice", "Coach", here.root.workings.clock(), 20)
     told = [found.commitments, found.habits, found.threads, found.frictions, found.wins]
     assert [[each.content for each in part] for part in told] == [
         ["a COMMITMENT"],
@@ -113,5 +113,5 @@ async def test_what_is_open_is_told_by_kind_and_what_was_done_for_two_days(here:
         ["done soon"],
     ]
     here.clock.advance(1)
-    assert (await open_loops(store, TENANT, "alice", "Coach", here.root.workings.clock())).wins == ()
-    assert (await open_loops(store, TENANT, "alice", "Cook", here.root.workings.clock())).commitments == ()
+    assert (await open_loops(store, TENANT, "alice", "Coach", here.root.workings.clock(), 20)).wins == ()
+    assert (await open_loops(store, TENANT, "alice", "Cook", here.root.workings.clock(), 20)).commitments == ()

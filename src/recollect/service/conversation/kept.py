@@ -106,8 +106,13 @@ def keep_message(draft: Draft, talks: Talks, message: Message) -> None:
 
 def keep_todo(draft: Draft, todo: Todo) -> None:
     """Draft a todo as it is now."""
-    labels = {"persona": todo.persona, "kind": todo.kind.value, "status": todo.status.value}
-    draft.put(Talks(todo.user).todo(todo.id), msgspec.json.encode(todo), labels)
+    draft.put(Talks(todo.user).todo(todo.id), msgspec.json.encode(todo), todo_labels(todo))
+
+
+def todo_labels(todo: Todo) -> dict[str, str | int]:
+    """What is kept plain of a todo: words of closed sets and a moment, and nothing of what is to be done."""
+    told: dict[str, str | int] = {"persona": todo.persona, "kind": todo.kind.value, "status": todo.status.value}
+    return told if todo.completed_at is None else told | {"completed_at": int(todo.completed_at)}
 
 
 def note_due(draft: Draft, due: Due) -> None:

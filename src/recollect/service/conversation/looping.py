@@ -27,8 +27,8 @@ OPENED, KNOWN, COMPLETED, SKIPPED, HABIT = "opened", "known", "completed", "skip
 """What became of a loop that was heard of."""
 WIN_SECONDS = 48 * 3_600
 """For so long it is told that something was done."""
-_PAGE = 200
-_MOST = 1_000
+MOST_HEARD = 200
+"""So many pending todos are looked at for what a turn says of them, the newest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,17 +129,14 @@ class Looping:
         return settled
 
     async def pending(self) -> list[Todo]:
-        """What is pending with the persona, oldest first; the transaction rests on it."""
-        found: list[Todo] = []
-        cursor: str | None = None
+        """What is pending with the persona, oldest first, the newest of it; the transaction rests on it.
+
+        Whatever became of older ones is said by hand: of a year of threads, nobody means one by a word.
+        """
         wanted = parse_filter({"persona": self.persona, "status": TodoStatus.PENDING.value})
-        while True:
-            query = Find(Plane.TODO, self.talks.todos, wanted, Order.OLDEST, _PAGE, cursor=cursor)
-            page = await self.way.draft.unit.find(query)
-            found += [msgspec.json.decode(row.value, type=Todo) for row in page.rows if row.value is not None]
-            cursor = page.cursor
-            if cursor is None:
-                return found
+        page = await self.way.draft.unit.find(Find(Plane.TODO, self.talks.todos, wanted, Order.NEWEST, MOST_HEARD))
+        found = [msgspec.json.decode(row.value, type=Todo) for row in page.rows if row.value is not None]
+        return sorted(found, key=lambda each: (each.created_at, each.id))
 
     def _keep(self, todo: Todo) -> None:
         keep_todo(self.way.draft, todo)
@@ -155,19 +152,16 @@ class Looping:
         return todo if todo is not None and todo.status is TodoStatus.PENDING else None
 
 
-async def open_loops(store: Store, tenant: str, user: str, persona: str, now: Instant) -> OpenLoops:
-    """What is open between a user and a persona, and what was done within two days."""
+async def open_loops(store: Store, tenant: str, user: str, persona: str, now: Instant, most: int) -> OpenLoops:
+    """What is open between a user and a persona, the newest of each kind, and what was done within two days."""
+    asked: list[dict[str, Any]] = [{"kind": kind.value, "status": TodoStatus.PENDING.value} for kind in LoopKind]
+    since = int(now) - WIN_SECONDS * 1_000_000
+    asked.append({"status": TodoStatus.COMPLETED.value, "completed_at": {"gte": since, "lte": int(now)}})
     found: list[Todo] = []
-    for status in (TodoStatus.PENDING, TodoStatus.COMPLETED):
-        wanted = parse_filter({"persona": persona, "status": status.value})
-        cursor: str | None = None
-        while len(found) < _MOST:
-            query = Find(Plane.TODO, Talks(user).todos, wanted, Order.NEWEST, _PAGE, cursor=cursor)
-            page = await store.find(tenant, query)
-            found += [msgspec.json.decode(row.value, type=Todo) for row in page.rows if row.value is not None]
-            cursor = page.cursor
-            if cursor is None:
-                break
+    for each in asked:
+        wanted = parse_filter({"persona": persona} | each)
+        page = await store.find(tenant, Find(Plane.TODO, Talks(user).todos, wanted, Order.NEWEST, most))
+        found += [msgspec.json.decode(row.value, type=Todo) for row in page.rows if row.value is not None]
     return sorted_loops(found, now)
 
 

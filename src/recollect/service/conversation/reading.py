@@ -9,7 +9,7 @@ import msgspec
 
 from recollect.domain.address import Address
 from recollect.domain.callers import Action
-from recollect.domain.conversation.assembling import Kept, cut, lately
+from recollect.domain.conversation.assembling import MOST_OFFERED, Kept, cut, lately
 from recollect.domain.conversation.personas import DEFAULT_PERSONA, Persona, UserSeed
 from recollect.domain.conversation.sessions import Message, Session
 from recollect.domain.conversation.summaries import Rolling, SessionSummary, Spine
@@ -148,7 +148,7 @@ class Reading:
         view = await self._ruling.view(place.segments, None)
         if view is None or view.prefix != place.segments or view.filter != parse_filter(None):
             return (), ()
-        found = await open_loops(self._workings.store, self._tenant, self._user, persona, now)
+        found = await open_loops(self._workings.store, self._tenant, self._user, persona, now, MOST_OFFERED)
         return (*found.commitments, *found.threads, *found.frictions, *found.habits), found.wins
 
     async def _messages(self, persona: str) -> tuple[Message, ...]:
