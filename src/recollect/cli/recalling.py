@@ -43,7 +43,10 @@ _AsOf = Annotated[str | None, typer.Option(metavar="TIME", help="As it was then;
 _History = Annotated[bool, typer.Option("--history", help="Also what others stand in place of.")]
 _Wait = Annotated[float | None, typer.Option(metavar="N", help="Give so many seconds to what is not indexed yet.")]
 _LIMIT = 50
-_APART = "it has its own scope: only QUERY, --persona, --session, --template, --budget, --counter, --wait and --form go with it"
+_APART = (
+    "it has a scope of its own: only QUERY, --persona, --session, --template, --budget, --counter, --wait and --form "
+    "go with it"
+)
 
 
 def recall(
