@@ -33,6 +33,23 @@ class TodoStatus(StrEnum):
     SKIPPED = "SKIPPED"
 
 
+class TodoReason(StrEnum):
+    """Why a todo has its status, or why one that was heard of is not kept again."""
+
+    SAID_DONE = "said_done"
+    """The user said that it is done."""
+    SAID_OFF = "said_off"
+    """The user said that it is off."""
+    RECURS = "recurs"
+    """It is done again and again, so that a habit stands in its place."""
+    SMALL_TALK = "small_talk"
+    """It was said in passing and leads nowhere."""
+    CHANGED = "changed"
+    """Somebody changed it by hand."""
+    REPEATED = "repeated"
+    """One that means the same is pending already."""
+
+
 class Loop(msgspec.Struct, frozen=True, kw_only=True):
     """An open loop that was found in what somebody said; not kept yet."""
 
@@ -64,8 +81,8 @@ class Todo(msgspec.Struct, frozen=True, kw_only=True):
     """What it rests on."""
     entity_refs: tuple[str, ...] = ()
     confidence: float = 0.8
-    reason: str | None = None
-    """Why it has its status, as one of a few words: `said_done`, `said_off`, `recurs`, `small_talk`, `changed`."""
+    reason: TodoReason | None = None
+    """Why it has its status."""
     became: str | None = None
     """The habit that a commitment turned into."""
 
