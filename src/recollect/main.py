@@ -22,6 +22,7 @@ from recollect.backends.policy import BuiltinEngine
 from recollect.backends.rego import RegoEngine, shipped_bundle
 from recollect.backends.rego.shipped import modules_in
 from recollect.backends.sqlite import SqliteKeyStore, SqliteOptions, SqliteStore, check_ours
+from recollect.backends.summarizing import SummarizingOptions, summarizer_of
 from recollect.config import Settings
 from recollect.config.settings import PGVECTOR
 from recollect.domain.address import checked_tenant
@@ -44,6 +45,7 @@ from recollect.ports.extractor import Extractor
 from recollect.ports.keys import KeyStore, MasterKeys
 from recollect.ports.policy import Engine
 from recollect.ports.store import Store
+from recollect.ports.summarizer import Summarizer
 from recollect.ports.vectors import VectorStore
 from recollect.service.memories import Memories
 from recollect.service.pipeline.terms import USUAL, Terms
@@ -197,6 +199,7 @@ def compose(
         engine=engine,
         rules=rules_of(settings),
         finder=extractor_from(settings),
+        summarizer=summarizer_from(settings),
         terms=terms_of(settings),
         embedders=Embedders(embedder_of(options), lambda model: embedder_named(model, options)),
         language=settings.search_language,
@@ -260,6 +263,20 @@ def extractor_from(settings: Settings) -> Extractor:
             settings.extractor_seconds,
             settings.extractor_attempts,
             settings.extractor_tokens,
+        )
+    )
+
+
+def summarizer_from(settings: Settings) -> Summarizer:
+    """What makes summaries of conversations, as the settings say."""
+    return summarizer_of(
+        SummarizingOptions(
+            settings.summarizer,
+            settings.summarizer_url,
+            settings.summarizer_model,
+            None if settings.summarizer_key is None else settings.summarizer_key.reveal(),
+            settings.summarizer_seconds,
+            settings.summarizer_attempts,
         )
     )
 

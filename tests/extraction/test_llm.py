@@ -245,7 +245,7 @@ def test_a_server_that_takes_for_ever_is_given_up_and_leaves_no_thread_behind(se
 
 
 def _attempts() -> list[str]:
-    return [each.name for each in threading.enumerate() if each.name == "recollect-extract"]
+    return [each.name for each in threading.enumerate() if each.name == "recollect-attempt"]
 
 
 def test_a_server_may_never_be_asked_more_often_than_was_set(server: ChatServer) -> None:

@@ -30,6 +30,7 @@ from recollect.backends.sqlite import commits
 from recollect.backends.sqlite.connections import open_connection
 from recollect.backends.sqlite.schema import MIGRATIONS, migrate
 from recollect.backends.sqlite.writer import Group
+from recollect.backends.summarizing import ExtractiveSummarizer
 from recollect.domain.callers import local_caller
 from recollect.domain.commits import Delete, Operation, Put, Relabel, idempotency
 from recollect.domain.errors import OutcomeUnknown, RecollectError, StoreFull, StoreTrouble
@@ -94,6 +95,7 @@ def memories(opened: Opened) -> Memories:
         ids=opened.ids,
         engine=engine,
         finder=RulesExtractor(),
+        summarizer=ExtractiveSummarizer(),
         rules=Rules(),
     )
     return Memories(workings, local_caller("default"))

@@ -13,6 +13,7 @@ from tests.faults.workload import TENANT, Opened, memory_files, open_store
 from recollect.backends.extraction import RulesExtractor
 from recollect.backends.policy import BuiltinEngine
 from recollect.backends.policy.builtin import BuiltinPolicy
+from recollect.backends.summarizing import ExtractiveSummarizer
 from recollect.domain.bundles import Bundle
 from recollect.domain.callers import Caller, local_caller
 from recollect.domain.errors import InvalidRequest, ReviewRefused, StoreTrouble
@@ -57,6 +58,7 @@ def memories(opened: Opened) -> Memories:
         ids=opened.ids,
         engine=TrustingEngine(),
         finder=RulesExtractor(),
+        summarizer=ExtractiveSummarizer(),
         rules=Rules(),
     )
     return Memories(workings, local_caller(TENANT))

@@ -102,6 +102,12 @@ def check_url(url: str, setting: str, key: str) -> None:
         raise InvalidSetting(f"{setting} must be a plain address; give the key with {key}")
 
 
+def check_key(key: str | None, setting: str) -> None:
+    """Refuse a key that could not be sent in a header, or has something around it."""
+    if key is not None and not (key.isascii() and key.isprintable() and key.strip() == key and key):
+        raise InvalidSetting(f"{setting} has characters that cannot be sent; give the key and nothing else")
+
+
 def client_for(connections: int, *, kept: int) -> httpx.Client:
     """A client that follows nobody elsewhere, and does not look at the environment."""
     limits = httpx.Limits(max_connections=connections, max_keepalive_connections=kept)

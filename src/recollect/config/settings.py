@@ -182,6 +182,23 @@ class Settings:
     )
     extractor_attempts: int = _setting(3, "How often the server is asked about one passage at most; 1 to 10.")
     extractor_tokens: int = _setting(1_024, "How many tokens an answer may have; 64 to 16,384.")
+    summarizer: str = _setting(
+        "extractive",
+        "What makes summaries of conversations: `extractive`, their own most telling sentences, in the service itself; "
+        "or `llm`, a model at `summarizer_url`, for which the extractive one stands in when it does not answer as it "
+        "should.",
+    )
+    summarizer_url: str | None = _setting(
+        None,
+        "Where the server for `summarizer = llm` is, up to `/v1`; https, or on loopback. It speaks OpenAI's protocol "
+        "for chat completions, with JSON schemas.",
+    )
+    summarizer_model: str | None = _setting(None, "The model that this server is asked for.")
+    summarizer_key: Secret | None = _setting(None, "What Recollect shows to this server, if it asks for a key.")  # noqa: RUF009 - it makes a field, like all others
+    summarizer_seconds: float = _setting(
+        2.5, "How long one summary may take, with all repetitions, before the extractive one stands in."
+    )
+    summarizer_attempts: int = _setting(2, "How often the server is asked for one summary at most; 1 to 10.")
     search_language: str = _setting(
         "english", "The language whose word stems searches know: a Snowball language, or `none`."
     )
@@ -267,6 +284,7 @@ class Settings:
             raise InvalidSetting("opa_url must begin with https://, or with http:// on loopback")
         self._check_embedder()
         self._check_extractor()
+        self._check_summarizer()
         if self.log_level not in _LEVELS:
             raise InvalidSetting(f"log_level must be one of {', '.join(_LEVELS)}, not {self.log_level!r}")
         if self.log_format not in ("text", "json"):
@@ -295,6 +313,14 @@ class Settings:
             raise InvalidSetting("extractor = llm needs extractor_url and extractor_model")
         if self.extractor_url is not None and not _is_safe_url(self.extractor_url):
             raise InvalidSetting("extractor_url must begin with https://, or with http:// on loopback")
+
+    def _check_summarizer(self) -> None:
+        if self.summarizer not in _SUMMARIZERS:
+            raise InvalidSetting(f"summarizer must be one of {', '.join(_SUMMARIZERS)}, not {self.summarizer!r}")
+        if self.summarizer == "llm" and (self.summarizer_url is None or self.summarizer_model is None):
+            raise InvalidSetting("summarizer = llm needs summarizer_url and summarizer_model")
+        if self.summarizer_url is not None and not _is_safe_url(self.summarizer_url):
+            raise InvalidSetting("summarizer_url must begin with https://, or with http:// on loopback")
 
     def _check_transport(self) -> None:
         if not isinstance(self.host, str) or not self.host or any(map(str.isspace, self.host)):
@@ -362,6 +388,7 @@ _WHOLE = (
     ("embedder_threads", 0, 256),
     ("extractor_attempts", 1, 10),
     ("extractor_tokens", 64, 16_384),
+    ("summarizer_attempts", 1, 10),
     ("search_memory_mb", 16, 1 << 20),
     ("vectors_exact", 0, 10_000_000),
     ("usage_importance", 0, 10),
@@ -371,6 +398,7 @@ _NUMBERS = (
     ("opa_seconds", 0.01, 60),
     ("embedder_seconds", 0.1, 600),
     ("extractor_seconds", 0.1, 600),
+    ("summarizer_seconds", 0.1, 600),
     ("body_seconds", 0.1, 3_600),
     ("request_seconds", 0.1, 86_400),
     ("rate_per_second", 0, 1e9),
@@ -379,7 +407,16 @@ _NUMBERS = (
     ("jwt_leeway_seconds", 0, 60),
 )
 _SWITCHES = ("allow_plain_http", "vectors_half", "tenant_policies", "require_justification")
-_SECRETS = ("store", "vectors", "vectors_key", "jwt_key", "opa_token", "embedder_key", "extractor_key")
+_SECRETS = (
+    "store",
+    "vectors",
+    "vectors_key",
+    "jwt_key",
+    "opa_token",
+    "embedder_key",
+    "extractor_key",
+    "summarizer_key",
+)
 _POSTGRES = ("postgresql://", "postgres://")
 _STORES = (*_POSTGRES, "mongodb://", "mongodb+srv://", "sqlite:///")
 _VECTORS = (*_POSTGRES, "qdrant:///", "qdrant+http://", "qdrant+https://")
@@ -387,12 +424,15 @@ PGVECTOR = "pgvector"
 """The setting `vectors` that means the store's own database."""
 _ENGINES = ("rego", "opa", "builtin")
 _EXTRACTORS = ("rules", "llm")
+_SUMMARIZERS = ("extractive", "llm")
 _EMBEDDERS = ("local", "openai", "hashing", "none")
 _TEXTS = (
     "embedder_url",
     "embedder_model",
     "extractor_url",
     "extractor_model",
+    "summarizer_url",
+    "summarizer_model",
     "model_dir",
     "policy_dir",
     "opa_url",

@@ -11,6 +11,7 @@ from recollect.ports.extractor import Extractor as Finder
 from recollect.ports.keys import Keyring
 from recollect.ports.policy import Engine
 from recollect.ports.store import Store
+from recollect.ports.summarizer import Summarizer
 from recollect.ports.vectors import VectorStore
 from recollect.service.audit import Audit
 from recollect.service.decisions import Decisions
@@ -53,6 +54,7 @@ class Workings:
     searching: Searching
     turns: Turns
     remembering: Remembering
+    summarizer: Summarizer
     spaces: OpenSpaces
     usage: Usage
     figures: Figures
@@ -67,6 +69,7 @@ class Workings:
         engine: Engine,
         rules: Rules,
         finder: Finder,
+        summarizer: Summarizer,
         terms: Terms = USUAL,
         embedders: Embedders | None = None,
         language: str = "english",
@@ -104,6 +107,7 @@ class Workings:
             searching,
             turns,
             remembering,
+            summarizer,
             OpenSpaces(store),
             Usage(store),
             Figures(),
@@ -119,6 +123,7 @@ class Workings:
             with suppress(RecollectError):
                 await self.store.aside(self._end_search)
             self.remembering.extractor.close()
+            self.summarizer.close()
             await self.store.close()
             self.keyring.close()
         finally:

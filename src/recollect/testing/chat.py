@@ -108,8 +108,9 @@ def chatting(*replies: Reply, answer: Answer = lambda _: []) -> Iterator[ChatSer
 
 
 def passage_in(asked: Mapping[str, Any]) -> str:
-    """The passage of a request."""
-    return str(json.loads(asked["messages"][1]["content"])["passage"])
+    """What a request quotes: its passage, or all of it where it quotes something else."""
+    content = asked["messages"][1]["content"]
+    return str(json.loads(content).get("passage", content))
 
 
 def statement(text: str, **members: object) -> dict[str, Any]:

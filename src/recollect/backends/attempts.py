@@ -37,7 +37,7 @@ class Attempt:
                 self._outcome.put(problem)
 
         try:
-            Thread(target=run, name="recollect-extract", daemon=True).start()
+            Thread(target=run, name="recollect-attempt", daemon=True).start()
             found = self._outcome.get(timeout=seconds)
         except RuntimeError:
             raise NoAnswer("there is no thread to be had") from None
