@@ -1,0 +1,1 @@
+"""Entities: the people, places, organisations and projects that somebody speaks of."""

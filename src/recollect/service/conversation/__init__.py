@@ -1,0 +1,1 @@
+"""Conversing: sessions, turns, todos, entities and summaries, in the name of one caller."""
