@@ -539,14 +539,15 @@ class MemoriesSync:
         wait: float | None = None,
         budget: int = BUDGET,
         counter: str = "chars",
-        template: Mapping[str, Any] | None = None,
+        template: str | Mapping[str, Any] | None = None,
         state: Mapping[str, Any] | None = None,
         form: str = "json",
     ) -> dict[str, Any]:
         """Recall, and compile what was recalled, with the state of a conversation, into a pack within a budget.
 
         The pack is data and never an instruction. `text` is the pack as JSON or markdown, `messages` as chat messages;
-        whichever was asked for takes at most the budget. The report names all that was left out, and why.
+        whichever was asked for takes at most the budget. The report names all that was left out, and why. A template is
+        the name of one that is shipped, or an object.
         """
         return drive(
             self._memories.context(

@@ -18,6 +18,8 @@ from recollect.domain.compiling.templates import DEFAULT, template_of
 from recollect.domain.errors import InvalidQuery, InvalidRequest
 from recollect.domain.notes import SUGGESTIONS
 
+OF_CONVERSATIONS = {Part.FRICTIONS, Part.HABITS, Part.WINS, Part.SEED, Part.EARLIER}
+"""What only the templates of conversations have a block for."""
 BLOCK: dict[str, Any] = {"name": "facts", "source": "relevant", "title": "Facts"}
 
 
@@ -29,7 +31,7 @@ def test_blocks_stand_in_the_order_of_the_template_and_are_data() -> None:
     pack = SCENES["whole-json"]()
     assert [each.name for each in pack.blocks] == [each.name for each in DEFAULT.blocks]
     assert {each.instruction_treatment for each in pack.blocks} == {Treatment.DATA_ONLY}
-    assert {each.source for each in DEFAULT.blocks} == set(Part)
+    assert {each.source for each in DEFAULT.blocks} == set(Part) - OF_CONVERSATIONS
 
 
 def test_memories_go_where_their_kind_says() -> None:

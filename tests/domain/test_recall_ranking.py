@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter as Tally
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from recollect.domain.governance.terms import Authority, EventType, Kind, Source, Space, Tier, WriteClass
 from recollect.domain.instants import Instant
@@ -129,3 +134,82 @@ def test_facts_come_space_by_space_oldest_first_and_at_most_twenty() -> None:
 
 def test_tokens_are_a_quarter_of_the_characters_rounded_up_for_each_text() -> None:
     assert tokens_of(["", "a", "abcd", "abcde"]) == 4
+
+
+def test_of_several_refs_the_mean_counts_and_each_once() -> None:
+    """Seed 002: the mean over a memory's refs of how often each is there, beside the one that is there most."""
+    found = [
+        record(1, entity_refs=("person:john", "org:acme")),
+        record(2, entity_refs=("person:john",)),
+        record(3, entity_refs=("person:john", "person:john", "place:austin")),
+        record(4),
+    ]
+    often = frequencies(found)
+    assert often == {"person:john": 1.0, "org:acme": 1 / 3, "place:austin": 1 / 3, "user:ada": 1 / 3}
+    placed = {each.record.tick: each for each in ranked([Candidate(each, 0.0) for each in found], Ranker.BLENDED, NOW)}
+    assert placed[1].parts["entity"] == {"value": 0.6667, "weight": 0.3}
+    assert [placed[tick].score for tick in (1, 2, 3, 4)] == [0.5, 0.6, 0.5, 0.4]
+
+
+@pytest.mark.parametrize(
+    ("similarity", "days", "others", "score"),
+    [(1.0, 0, 0, 1.0), (0.5, 14, 0, 0.65), (0.8, 28, 1, 0.545), (0.0, 1_400, 3, 0.075), (0.25, 7, 2, 0.4121)],
+)
+def test_the_numbers_of_the_blend(similarity: float, days: int, others: int, score: float) -> None:
+    """0.4 of similarity, 0.3 of exp(-ln 2 / 14 of the days), 0.3 of one mention beside the most."""
+    mine = Candidate(record(1, entity_refs=("person:jane",), promoted_at=Instant(NOW - days * DAY)), similarity)
+    more = [Candidate(record(number + 2, entity_refs=("person:john",)), 0.0) for number in range(others + 1)]
+    found = ranked([mine, *(more if others else ())], Ranker.BLENDED, NOW)
+    assert next(each.score for each in found if each.record.tick == 1) == pytest.approx(score, abs=1e-4)
+
+
+CANDIDATES = st.lists(
+    st.tuples(
+        st.floats(0, 1),
+        st.integers(0, 1_000),
+        st.lists(st.sampled_from(["person:a", "person:b", "org:c", "place:d"]), max_size=5),
+    ),
+    min_size=1,
+    max_size=50,
+)
+
+
+@given(CANDIDATES)
+def test_the_blend_is_the_formula_and_lies_between_0_and_1(given_: list[tuple[float, int, list[str]]]) -> None:
+    found = [
+        Candidate(record(number, promoted_at=Instant(NOW - days * DAY), entity_refs=tuple(refs)), similarity)
+        for number, (similarity, days, refs) in enumerate(given_)
+    ]
+    counts = Tally(ref for each in found for ref in (set(each.record.entity_refs) or {each.record.entity}))
+    placed = ranked(found, Ranker.BLENDED, NOW)
+    by_tick = {each.record.tick: each.score for each in placed}
+    for number, (similarity, days, refs) in enumerate(given_):
+        mine = set(refs) or {"user:ada"}
+        spoken = sum(counts[ref] / max(counts.values()) for ref in mine) / len(mine)
+        wanted = 0.4 * similarity + 0.3 * math.exp(-math.log(2) / 14 * days) + 0.3 * spoken
+        assert by_tick[number] == pytest.approx(wanted, abs=1e-4)
+        assert 0 <= by_tick[number] <= 1
+    assert [each.score for each in placed] == sorted((each.score for each in placed), reverse=True)
+
+
+@given(CANDIDATES, st.randoms(use_true_random=False))
+def test_the_order_in_which_candidates_come_does_not_matter(
+    given_: list[tuple[float, int, list[str]]], chance: Random
+) -> None:
+    found = [
+        Candidate(record(number, promoted_at=Instant(NOW - days * DAY), entity_refs=tuple(refs)), similarity)
+        for number, (similarity, days, refs) in enumerate(given_)
+    ]
+    mixed = chance.sample(found, len(found))
+    assert ranked(found, Ranker.BLENDED, NOW) == ranked(mixed, Ranker.BLENDED, NOW)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.integers(0, 500), st.integers(0, 500))
+def test_what_is_closer_or_newer_never_stands_lower(one: float, other: float, days: int, more: int) -> None:
+    def scores(similarity: float, age: int) -> float:
+        mine = Candidate(record(1, promoted_at=Instant(NOW - age * DAY)), similarity)
+        return next(each.score for each in ranked([mine], Ranker.BLENDED, NOW))
+
+    low, high = sorted((one, other))
+    assert scores(low, days) <= scores(high, days)
+    assert scores(low, days + more) <= scores(low, days)

@@ -33,6 +33,14 @@ class Part(StrEnum):
     """What somebody said they would do."""
     THREADS = "threads"
     """What is being talked about."""
+    FRICTIONS = "frictions"
+    """What gets in somebody's way."""
+    HABITS = "habits"
+    """What somebody does regularly."""
+    WINS = "wins"
+    """What was done lately of what somebody said they would do."""
+    SEED = "seed"
+    """What was told of the user beforehand."""
     SPINE = "spine"
     """The long summary of everything."""
     ROLLING = "rolling"
@@ -41,6 +49,8 @@ class Part(StrEnum):
     """The summaries of earlier sessions, the latest first."""
     TURNS = "turns"
     """The last turns, the oldest first; short-term memories stand before them."""
+    EARLIER = "earlier"
+    """Earlier words of the conversation that answer what is asked, the best first. They are no memories."""
 
 
 class DropReason(StrEnum):

@@ -40,6 +40,11 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     rolling: tuple[Excerpt, ...] = ()
     summaries: tuple[Excerpt, ...] = ()
     turns: tuple[Excerpt, ...] = ()
+    frictions: tuple[Excerpt, ...] = ()
+    habits: tuple[Excerpt, ...] = ()
+    wins: tuple[Excerpt, ...] = ()
+    seed: tuple[Excerpt, ...] = ()
+    earlier: tuple[Excerpt, ...] = ()
 
     def parts(self) -> tuple[tuple[Part, tuple[Excerpt, ...]], ...]:
         """The excerpts of each part."""

@@ -58,18 +58,29 @@ def recency(record: Record, now: Instant) -> float:
     return float(0.5 ** (max(now - record.promoted_at, 0) / _DAY / HALF_LIFE_DAYS))
 
 
+def refs_of(record: Record) -> tuple[str, ...]:
+    """What a record tells of: its refs, each once; of one without any, its entity."""
+    return tuple(dict.fromkeys(record.entity_refs)) or (record.entity,)
+
+
 def frequencies(records: Sequence[Record]) -> dict[str, float]:
-    """How often each entity is spoken of among these, beside the one that is spoken of most."""
-    counts = Counter(each.entity for each in records)
+    """How often each ref is spoken of among these, beside the one that is spoken of most."""
+    counts = Counter(ref for each in records for ref in refs_of(each))
     most = max(counts.values(), default=1)
-    return {entity: count / most for entity, count in counts.items()}
+    return {ref: count / most for ref, count in counts.items()}
+
+
+def _spoken(record: Record, often: Mapping[str, float]) -> float:
+    """How often what a record tells of is spoken of: the mean over its refs."""
+    refs = refs_of(record)
+    return sum(often[ref] for ref in refs) / len(refs)
 
 
 def ranked(candidates: Sequence[Candidate], ranker: Ranker, now: Instant) -> list[Placed]:
     """The candidates, best first; of equal ones the newer."""
-    spoken = frequencies([each.record for each in candidates])
+    often = frequencies([each.record for each in candidates])
     score = _relevant if ranker is Ranker.RELEVANCE else _blended
-    return in_order([score(each, now, spoken[each.record.entity]) for each in candidates])
+    return in_order([score(each, now, _spoken(each.record, often)) for each in candidates])
 
 
 def _blended(found: Candidate, now: Instant, entity: float) -> Placed:

@@ -13,8 +13,9 @@ from recollect.domain.compiling.counting import checked_budget, counter_named
 from recollect.domain.compiling.filling import compiled
 from recollect.domain.compiling.packs import Pack
 from recollect.domain.compiling.rendering import rendered_messages, rendered_text
+from recollect.domain.compiling.shipped import read_template
 from recollect.domain.compiling.states import state_of
-from recollect.domain.compiling.templates import DEFAULT, template_of
+from recollect.domain.compiling.templates import DEFAULT
 from recollect.domain.errors import InvalidQuery
 from recollect.domain.measuring.figures import Figure
 from recollect.domain.queries import checked_limit
@@ -52,18 +53,19 @@ class Contexts(Recalling):
         wait: float | None = None,
         budget: int = BUDGET,
         counter: str = "chars",
-        template: Mapping[str, Any] | None = None,
+        template: str | Mapping[str, Any] | None = None,
         state: Mapping[str, Any] | None = None,
         form: str = "json",
     ) -> dict[str, Any]:
         """Recall, and compile what was recalled, with the state of a conversation, into a pack within a budget.
 
         The pack is data and never an instruction. `text` is the pack as JSON or markdown, `messages` as chat messages;
-        whichever was asked for takes at most the budget. The report names all that was left out, and why.
+        whichever was asked for takes at most the budget. The report names all that was left out, and why. A template is
+        the name of one that is shipped, or an object.
         """
         self._check_own_name()
-        tokens, counting, wanted = checked_budget(budget), counter_named(counter), _form(form)
-        blocks = DEFAULT if template is None else template_of(template)
+        tokens, counting, wanted = checked_budget(budget), counter_named(counter), read_form(form)
+        blocks = read_template(template, DEFAULT)
         contributed = state_of(state)
         told = await self.recall(
             query,
@@ -95,16 +97,18 @@ class Contexts(Recalling):
             form=wanted,
         )
         self._workings.figures.count(Figure.CONTEXT_PACKS)
-        return _shown(pack) | {"trace_id": told["trace_id"]}
+        return shown_pack(pack) | {"trace_id": told["trace_id"]}
 
 
-def _form(given: object) -> Form:
+def read_form(given: object) -> Form:
+    """The form that is asked for."""
     if not isinstance(given, str) or given not in tuple(Form):
         raise InvalidQuery(f"form is one of {', '.join(Form)}, not {shown(given)}", field="form")
     return Form(given)
 
 
-def _shown(pack: Pack) -> dict[str, Any]:
+def shown_pack(pack: Pack) -> dict[str, Any]:
+    """The pack as callers see it."""
     told = pack.told()
     in_messages = pack.manifest.form is Form.MESSAGES
     return {
