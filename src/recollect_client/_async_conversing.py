@@ -195,10 +195,9 @@ class AsyncConversing(ABC):
         """Tell of the caller beforehand, for all personas."""
         return await self._heard(requests.write("PUT", _SEED, {"text": text}))
 
-    async def delete_seed(self) -> None:
+    async def delete_seed(self) -> dict[str, Any]:
         """Take back what was told beforehand."""
-        self._in_own_name()
-        await self._send(requests.write("DELETE", _SEED))
+        return await self._heard(requests.write("DELETE", _SEED))
 
     async def list_personas(self) -> dict[str, Any]:
         """The personas that were described."""

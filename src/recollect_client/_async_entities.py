@@ -54,10 +54,13 @@ class AsyncEntities(ABC):
         fields = {"label": label, "aliases": requests.names(aliases, "aliases", InvalidRequest)}
         return await self._known(requests.write("PUT", f"{_ENTITIES}/{requests.in_path(ref)}", fields))
 
-    async def merge_entities(self, ref: str, into: str) -> dict[str, Any]:
-        """Say that one is another: from then on both are one, on every card at once; it can be undone."""
+    async def merge_entities(self, ref: str, into: str, *, forced: bool = False) -> dict[str, Any]:
+        """Say that one is another: from then on both are one, on every card at once; it can be undone.
+
+        Those of different types are one only if it is `forced`.
+        """
         path = f"{_ENTITIES}/{requests.in_path(ref)}/merge"
-        return await self._known(requests.act(path, {"into": into}))
+        return await self._known(requests.act(path, {"into": into, "forced": forced}))
 
     async def split_entity(self, ref: str, *, aliases: Sequence[str]) -> dict[str, Any]:
         """Say that some names of one belong to another after all."""
@@ -68,9 +71,13 @@ class AsyncEntities(ABC):
         """Take a merge, a split or another change back."""
         return await self._known(requests.act(f"/v1/entity-changes/{requests.in_path(change_id)}/undo"))
 
-    async def list_entity_suggestions(self, *, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
-        """Which of them may be one, and why it seems so."""
-        return await self._known(requests.read(_SUGGESTIONS, [("limit", limit), ("cursor", cursor)]))
+    async def list_entity_suggestions(
+        self, *, status: str = "open", limit: int = 50, cursor: str | None = None
+    ) -> dict[str, Any]:
+        """Which of them may be one, and why it seems so: `open`, `accepted` or `rejected`."""
+        return await self._known(
+            requests.read(_SUGGESTIONS, [("status", status), ("limit", limit), ("cursor", cursor)])
+        )
 
     async def decide_entity_suggestion(self, suggestion_id: str, accept: bool) -> dict[str, Any]:
         """Say whether they are one; what was rejected is not suggested again."""

@@ -195,10 +195,9 @@ class Conversing(ABC):
         """Tell of the caller beforehand, for all personas."""
         return self._heard(requests.write("PUT", _SEED, {"text": text}))
 
-    def delete_seed(self) -> None:
+    def delete_seed(self) -> dict[str, Any]:
         """Take back what was told beforehand."""
-        self._in_own_name()
-        self._send(requests.write("DELETE", _SEED))
+        return self._heard(requests.write("DELETE", _SEED))
 
     def list_personas(self) -> dict[str, Any]:
         """The personas that were described."""

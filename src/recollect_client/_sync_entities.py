@@ -52,10 +52,13 @@ class Entities(ABC):
         fields = {"label": label, "aliases": requests.names(aliases, "aliases", InvalidRequest)}
         return self._known(requests.write("PUT", f"{_ENTITIES}/{requests.in_path(ref)}", fields))
 
-    def merge_entities(self, ref: str, into: str) -> dict[str, Any]:
-        """Say that one is another: from then on both are one, on every card at once; it can be undone."""
+    def merge_entities(self, ref: str, into: str, *, forced: bool = False) -> dict[str, Any]:
+        """Say that one is another: from then on both are one, on every card at once; it can be undone.
+
+        Those of different types are one only if it is `forced`.
+        """
         path = f"{_ENTITIES}/{requests.in_path(ref)}/merge"
-        return self._known(requests.act(path, {"into": into}))
+        return self._known(requests.act(path, {"into": into, "forced": forced}))
 
     def split_entity(self, ref: str, *, aliases: Sequence[str]) -> dict[str, Any]:
         """Say that some names of one belong to another after all."""
@@ -66,9 +69,11 @@ class Entities(ABC):
         """Take a merge, a split or another change back."""
         return self._known(requests.act(f"/v1/entity-changes/{requests.in_path(change_id)}/undo"))
 
-    def list_entity_suggestions(self, *, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
-        """Which of them may be one, and why it seems so."""
-        return self._known(requests.read(_SUGGESTIONS, [("limit", limit), ("cursor", cursor)]))
+    def list_entity_suggestions(
+        self, *, status: str = "open", limit: int = 50, cursor: str | None = None
+    ) -> dict[str, Any]:
+        """Which of them may be one, and why it seems so: `open`, `accepted` or `rejected`."""
+        return self._known(requests.read(_SUGGESTIONS, [("status", status), ("limit", limit), ("cursor", cursor)]))
 
     def decide_entity_suggestion(self, suggestion_id: str, accept: bool) -> dict[str, Any]:
         """Say whether they are one; what was rejected is not suggested again."""

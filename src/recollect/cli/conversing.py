@@ -64,16 +64,12 @@ def talk(
 def _say_turn(here: Here, told: dict[str, Any]) -> None:
     session = told["session"]
     if told["closed"] is not None:
-        here.screen.say(f"{calm(_closed(told['closed']))} is over")
+        here.screen.say(f"{calm(told['closed']['id'])} is over")
     begun = ", which begins" if told["opened"] else ""
     here.screen.say(f"turn {told['number']} with {calm(session['persona'])}, in {calm(session['id'])}{begun}")
     say_remembered(here, told["remembered"], nothing=not told["loops"])
     for each in told["loops"]:
         here.screen.say(f"  {_OUTCOMES.get(each['outcome'], calm(each['outcome']))}: {todo_words(each['todo'])}")
-
-
-def _closed(told: Any) -> str:
-    return str(told["id"] if isinstance(told, dict) else told)
 
 
 def todo_words(todo: dict[str, Any]) -> str:

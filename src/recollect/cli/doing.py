@@ -69,7 +69,7 @@ def add(
     if here.is_json:
         here.screen.document(told)
     else:
-        here.screen.say(f"to do: {todo_words(told)}")
+        here.screen.say(f"{'to do' if told['opened'] else 'to do already'}: {todo_words(told)}")
 
 
 def done(here: Here, todo_id: _TodoId) -> None:

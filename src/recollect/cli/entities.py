@@ -11,15 +11,15 @@ from recollect.cli.capturing import Cursor, Limit, listed, show_fields
 from recollect.cli.conversing import OnlyPersona
 from recollect.cli.here import Here
 from recollect.cli.screen import calm
+from recollect.domain.entities.refs import EntityType
 
 
-class EntityType(StrEnum):
-    """What sort of entity it is."""
+class Standing(StrEnum):
+    """What became of a suggestion."""
 
-    PERSON = "person"
-    PLACE = "place"
-    ORG = "org"
-    PROJECT = "project"
+    OPEN = "open"
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
 
 
 _Ref = Annotated[str, typer.Argument(metavar="REF", help="Like person:john.")]
@@ -58,9 +58,10 @@ def show(here: Here, ref: _Ref, persona: OnlyPersona = None) -> None:
     if here.is_json:
         here.screen.document(told)
         return
-    for line in told["card"]["lines"] if told["card"] else ():
-        here.screen.say(calm(str(line)))
-    show_fields(here, {name: told[name] for name in ("ref", "type", "label", "aliases", "merged", "mentions")})
+    if told["card"] is not None:
+        here.screen.say(calm(str(told["card"]["text"])))
+    merged = {"merged": [each["ref"] for each in told["merged"]], "mentions": f"{told['mentions']['count']:,}"}
+    show_fields(here, {name: told[name] for name in ("ref", "type", "label", "aliases")} | merged)
     for each in told["facts"]:
         here.screen.say(f"  {calm(' '.join(str(each['text']).split()))} ({calm(each['id'])}, weight {each['weight']})")
     for each in told["changes"]:
@@ -77,17 +78,20 @@ def put(
 
     Example: recollect entity put person:john --label "John Doe" --alias Jonny
     """
-    _say(here, here.door(create=True).put_entity(ref, label=label, aliases=alias), "called so")
+    _say_changed(here, here.door(create=True).put_entity(ref, label=label, aliases=alias))
 
 
 def merge(
-    here: Here, ref: _Ref, into: Annotated[str, typer.Argument(metavar="INTO", help="Which one it is as well.")]
+    here: Here,
+    ref: _Ref,
+    into: Annotated[str, typer.Argument(metavar="INTO", help="Which one it is as well.")],
+    forced: Annotated[bool, typer.Option("--forced", help="Even if they are of different sorts.")] = False,
 ) -> None:
     """Say that two are one, on every card at once.
 
     Example: recollect entity merge person:makesh person:mukesh
     """
-    _say(here, here.door().merge_entities(ref, into), "merged")
+    _say_changed(here, here.door().merge_entities(ref, into, forced=forced))
 
 
 def split(
@@ -99,7 +103,7 @@ def split(
 
     Example: recollect entity split person:john Jonathan
     """
-    _say(here, here.door().split_entity(ref, aliases=aliases), "split")
+    _say_changed(here, here.door().split_entity(ref, aliases=aliases))
 
 
 def undo(here: Here, change_id: _ChangeId) -> None:
@@ -107,20 +111,31 @@ def undo(here: Here, change_id: _ChangeId) -> None:
 
     Example: recollect entity undo ech_0190d7e8000070008000000000000001
     """
-    _say(here, here.door().undo_entity_change(change_id), "undone")
+    told = here.door().undo_entity_change(change_id)
+    if here.is_json:
+        here.screen.document(told)
+    else:
+        here.screen.say(f"{calm(change_id)}: taken back, by {calm(told['change']['id'])}")
 
 
-def suggestions(here: Here, limit: Limit = 50, cursor: Cursor = None) -> None:
+def suggestions(
+    here: Here,
+    status: Annotated[Standing, typer.Option(help="Those that nobody decided about, or that somebody did.")] = (
+        Standing.OPEN
+    ),
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> None:
     """List which of them may be one, and why it seems so.
 
     Example: recollect entity suggestions
     """
-    page = here.door().list_entity_suggestions(limit=limit, cursor=cursor)
+    page = here.door().list_entity_suggestions(status=status.value, limit=limit, cursor=cursor)
     if here.is_json:
         here.screen.document(page)
         return
     rows = [
-        (each["id"], each["ref"], each["into"], f"{each['score']:.2f}", ", ".join(each["reasons"]))
+        (each["id"], each["entity"]["ref"], each["into"]["ref"], f"{each['score']:.2f}", ", ".join(each["reasons"]))
         for each in page["suggestions"]
     ]
     listed(here, ("id", "this", "may be", "score", "why"), rows, page["cursor"], "nothing seems to be one")
@@ -131,7 +146,7 @@ def accept(here: Here, suggestion_id: _SuggestionId) -> None:
 
     Example: recollect entity accept esg_0190d7e8000070008000000000000001
     """
-    _say(here, here.door().decide_entity_suggestion(suggestion_id, True), "merged")
+    _decide(here, suggestion_id, True)
 
 
 def reject(here: Here, suggestion_id: _SuggestionId) -> None:
@@ -139,11 +154,27 @@ def reject(here: Here, suggestion_id: _SuggestionId) -> None:
 
     Example: recollect entity reject esg_0190d7e8000070008000000000000001
     """
-    _say(here, here.door().decide_entity_suggestion(suggestion_id, False), "kept apart")
+    _decide(here, suggestion_id, False)
 
 
-def _say(here: Here, told: dict[str, Any], word: str) -> None:
+def _decide(here: Here, suggestion_id: str, accept: bool) -> None:
+    told = here.door().decide_entity_suggestion(suggestion_id, accept)
     if here.is_json:
         here.screen.document(told)
-    else:
-        here.screen.say(word)
+        return
+    here.screen.say(f"{calm(told['entity']['ref'])} {'is' if accept else 'is not'} {calm(told['into']['ref'])}")
+    _say_how_back(here, told["change_id"])
+
+
+def _say_changed(here: Here, told: dict[str, Any]) -> None:
+    if here.is_json:
+        here.screen.document(told)
+        return
+    names = [name for name in (told["label"], *told["aliases"]) if name]
+    here.screen.say(f"{calm(told['ref'])}: {', '.join(map(calm, names))}")
+    _say_how_back(here, None if told["change"] is None else told["change"]["id"])
+
+
+def _say_how_back(here: Here, change_id: str | None) -> None:
+    if change_id is not None:
+        here.screen.note(f"recollect entity undo {calm(change_id)} takes it back")

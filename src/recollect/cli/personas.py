@@ -24,7 +24,7 @@ def show_all(here: Here) -> None:
         here.screen.document(told)
         return
     rows = [
-        (each["name"], str(each["version"]), str(each["settings"].get("label") or ""), when(read(each["at"])))
+        (each["name"], str(each["version"]), str(each["label"] or ""), when(read(each["at"])))
         for each in told["personas"]
     ]
     listed(here, ("name", "version", "label", "since"), rows, None, "no persona was described")
@@ -39,7 +39,7 @@ def show(here: Here, name: _Name) -> None:
     if here.is_json:
         here.screen.document(told)
     else:
-        show_fields(here, {each: told[each] for each in ("name", "version", "at")} | told["settings"])
+        show_fields(here, told)
 
 
 def put(
@@ -98,8 +98,8 @@ def delete_seed(here: Here) -> None:
 
     Example: recollect seed delete
     """
-    here.door().delete_seed()
+    told = here.door().delete_seed()
     if here.is_json:
-        here.screen.document({"deleted": True})
+        here.screen.document(told)
     else:
-        here.screen.say("taken back")
+        here.screen.say("taken back" if told["deleted"] else "nothing was told")

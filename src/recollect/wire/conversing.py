@@ -62,6 +62,7 @@ class MergeBody(Strict):
     """Which entity another one is."""
 
     into: str
+    forced: bool = False
 
 
 class SplitBody(Strict):

@@ -132,8 +132,7 @@ async def put_seed(ask: Exchange) -> Answer:
 async def delete_seed(ask: Exchange) -> Answer:
     """Take back what was told beforehand."""
     ask.no_parameters()
-    await ask.use.delete_seed()
-    return Answer(204)
+    return answer(await ask.use.delete_seed())
 
 
 async def list_personas(ask: Exchange) -> Answer:

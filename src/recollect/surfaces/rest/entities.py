@@ -32,7 +32,8 @@ async def put_entity(ask: Exchange) -> Answer:
 async def merge_entities(ask: Exchange) -> Answer:
     """Say that two entities are one."""
     ask.no_parameters()
-    return answer(await ask.use.merge_entities(ask.part, ask.parsed(MergeBody).into))
+    body = ask.parsed(MergeBody)
+    return answer(await ask.use.merge_entities(ask.part, body.into, forced=body.forced))
 
 
 async def split_entity(ask: Exchange) -> Answer:
@@ -50,9 +51,10 @@ async def undo_entity_change(ask: Exchange) -> Answer:
 async def list_entity_suggestions(ask: Exchange) -> Answer:
     """Which entities may be one."""
     query = ask.query
+    status = query.choice("status", "open")
     limit, cursor = query.whole("limit", 50), query.one("cursor")
     query.done()
-    return answer(await ask.use.list_entity_suggestions(limit=limit or 0, cursor=cursor))
+    return answer(await ask.use.list_entity_suggestions(status=status, limit=limit or 0, cursor=cursor))
 
 
 async def decide_entity_suggestion(ask: Exchange) -> Answer:

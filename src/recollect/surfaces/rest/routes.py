@@ -112,7 +112,7 @@ ROUTES: tuple[Route, ...] = (
     Route("PATCH", "/v1/todos/{id}", conversing.change_todo, Action.WRITE, body=True),
     Route("GET", "/v1/seed", conversing.get_seed, Action.READ),
     Route("PUT", "/v1/seed", conversing.put_seed, Action.WRITE, body=True),
-    Route("DELETE", "/v1/seed", conversing.delete_seed, Action.WRITE),
+    Route("DELETE", "/v1/seed", conversing.delete_seed, Action.DELETE),
     Route("GET", "/v1/personas", conversing.list_personas, Action.READ),
     Route("GET", "/v1/personas/{id}", conversing.get_persona, Action.READ),
     Route("PUT", "/v1/personas/{id}", conversing.put_persona, Action.CHANGE_POLICY, body=True),
