@@ -13,6 +13,11 @@ ROOT = Path(__file__).parent.parent
 SOURCES = (
     ("memories", "Memories"),
     ("hands", "Hands"),
+    ("conversation/turns", "Conversing"),
+    ("conversation/sessions", "Sessions"),
+    ("conversation/todos", "Todos"),
+    ("conversation/seeds", "Seeds"),
+    ("conversation/personas", "Personas"),
     ("pipeline/capturing", "Capturing"),
     ("pipeline/recording", "Recording"),
     ("pipeline/reviewing", "Reviewing"),
@@ -46,6 +51,8 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from recollect.domain.callers import Caller
+from recollect.domain.conversation.personas import DEFAULT_PERSONA
+from recollect.domain.conversation.todos import LoopKind
 from recollect.domain.governance.terms import Space
 from recollect.domain.notes import GROUP
 from recollect.domain.queries import Archived, Order

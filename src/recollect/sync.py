@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from recollect.domain.callers import Caller
+from recollect.domain.conversation.personas import DEFAULT_PERSONA
+from recollect.domain.conversation.todos import LoopKind
 from recollect.domain.governance.terms import Space
 from recollect.domain.notes import GROUP
 from recollect.domain.queries import Archived, Order
@@ -280,6 +282,136 @@ class MemoriesSync:
         A session begins without it rather than not at all: what fails, or takes longer than 5 seconds, is empty too.
         """
         return drive(self._memories.brief(group=group))
+
+    def converse(
+        self,
+        user: str | None = None,
+        *,
+        ai: str | None = None,
+        persona: str = DEFAULT_PERSONA,
+        session: str | None = None,
+        private: bool = False,
+        project: str | None = None,
+        at: datetime | None = None,
+        idempotency_key: str | None = None,
+    ) -> dict[str, Any]:
+        """Take in what the user said, what the persona answered, or both: one turn, in one transaction.
+
+        It goes into the session with the persona that goes on, or into a new one after half an hour of silence. What
+        of the user's words is worth remembering goes the way that everything goes in, for all personas, or with
+        `private` for this one alone. With an `at`, it was said then: turns are told in their order. With an
+        `idempotency_key`, a repeated call changes nothing and is answered the same.
+        """
+        return drive(
+            self._memories.converse(
+                user,
+                ai=ai,
+                persona=persona,
+                session=session,
+                private=private,
+                project=project,
+                at=at,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    def list_sessions(
+        self, *, persona: str | None = None, limit: int = 50, cursor: str | None = None
+    ) -> dict[str, Any]:
+        """The sessions of the caller, those in which something was said last first."""
+        return drive(self._memories.list_sessions(persona=persona, limit=limit, cursor=cursor))
+
+    def get_session(self, session_id: str) -> dict[str, Any]:
+        """A session, with its rolling summary, and the one that was made when it was over."""
+        return drive(self._memories.get_session(session_id))
+
+    def close_session(self, session_id: str) -> dict[str, Any]:
+        """End a session; its summary is made of it. One that is over stays as it is."""
+        return drive(self._memories.close_session(session_id))
+
+    def get_session_state(self, persona: str = DEFAULT_PERSONA) -> dict[str, Any]:
+        """What is known of the caller and a persona across their sessions, and which session goes on."""
+        return drive(self._memories.get_session_state(persona))
+
+    def list_messages(
+        self, *, persona: str | None = None, session: str | None = None, limit: int = 50, cursor: str | None = None
+    ) -> dict[str, Any]:
+        """What was said, newest first: with all personas, with one, or in one session."""
+        return drive(self._memories.list_messages(persona=persona, session=session, limit=limit, cursor=cursor))
+
+    def list_spines(self, *, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
+        """The versions of the spine, newest first."""
+        return drive(self._memories.list_spines(limit=limit, cursor=cursor))
+
+    def get_spine(self, version: int | None = None) -> dict[str, Any]:
+        """The spine as it is now, or in an earlier version."""
+        return drive(self._memories.get_spine(version))
+
+    def summarize_pending(self) -> int:
+        """End what fell silent and make every summary that is due in the tenant, now; say how many were made."""
+        return drive(self._memories.summarize_pending())
+
+    def list_todos(
+        self,
+        *,
+        persona: str | None = None,
+        kind: str | None = None,
+        status: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> dict[str, Any]:
+        """The todos of the caller, changed last first."""
+        return drive(self._memories.list_todos(persona=persona, kind=kind, status=status, limit=limit, cursor=cursor))
+
+    def get_todo(self, todo_id: str) -> dict[str, Any]:
+        """A todo."""
+        return drive(self._memories.get_todo(todo_id))
+
+    def add_todo(
+        self,
+        content: str,
+        *,
+        kind: str = LoopKind.COMMITMENT,
+        persona: str = DEFAULT_PERSONA,
+        dedupe_key: str | None = None,
+    ) -> dict[str, Any]:
+        """Add a todo by hand. One that is pending and means the same is given in its place."""
+        return drive(self._memories.add_todo(content, kind=kind, persona=persona, dedupe_key=dedupe_key))
+
+    def change_todo(
+        self, todo_id: str, *, status: str | None = None, kind: str | None = None, content: str | None = None
+    ) -> dict[str, Any]:
+        """Say how far a todo is, what sort it is, or what it says."""
+        return drive(self._memories.change_todo(todo_id, status=status, kind=kind, content=content))
+
+    def get_seed(self) -> dict[str, Any]:
+        """What was told of the caller beforehand."""
+        return drive(self._memories.get_seed())
+
+    def put_seed(self, text: str) -> dict[str, Any]:
+        """Tell something of the caller beforehand, in place of what was told before."""
+        return drive(self._memories.put_seed(text))
+
+    def delete_seed(self) -> dict[str, Any]:
+        """Forget what was told of the caller beforehand."""
+        return drive(self._memories.delete_seed())
+
+    def list_personas(self) -> dict[str, Any]:
+        """The personas that the tenant described, by name, and the one that is there in any case."""
+        return drive(self._memories.list_personas())
+
+    def get_persona(self, name: str) -> dict[str, Any]:
+        """A persona as the tenant described it. One that nobody described can be talked to all the same."""
+        return drive(self._memories.get_persona(name))
+
+    def put_persona(
+        self, name: str, settings: Mapping[str, Any], *, expected_version: int | None = None
+    ) -> dict[str, Any]:
+        """Describe a persona, in place of how it was described before. Administrators do.
+
+        The settings may have a `label`, a `description`, `idle_seconds` and `spine`.
+        """
+        return drive(self._memories.put_persona(name, settings, expected_version=expected_version))
 
     def capture(
         self, captures: Sequence[Mapping[str, Any]], *, remember: str = NOW, idempotency_key: str | None = None

@@ -66,6 +66,7 @@ from recollect.domain.values import encode_value
 from recollect.service import archiving
 from recollect.service.administration import Administration
 from recollect.service.audit import Audited, Justification, checked_justification
+from recollect.service.conversation.conversations import Conversations
 from recollect.service.guard import Ruling
 from recollect.service.hands import Hands
 from recollect.service.looking import look_for, read_look
@@ -100,7 +101,17 @@ _MOST_CHANGES = 8
 
 
 class Memories(
-    Hands, Contexts, Comparing, Explaining, Tracing, Reviewing, Consenting, Watching, Measuring, Administration
+    Hands,
+    Conversations,
+    Contexts,
+    Comparing,
+    Explaining,
+    Tracing,
+    Reviewing,
+    Consenting,
+    Watching,
+    Measuring,
+    Administration,
 ):
     """The memories of one tenant, in the name of one caller. Get one from `recollect.open`."""
 

@@ -14,6 +14,7 @@ from recollect.ports.store import Store
 from recollect.ports.summarizer import Summarizer
 from recollect.ports.vectors import VectorStore
 from recollect.service.audit import Audit
+from recollect.service.conversation.summarizing import Summarizing
 from recollect.service.decisions import Decisions
 from recollect.service.extraction import Extractor
 from recollect.service.figures import Figures
@@ -56,6 +57,7 @@ class Workings:
     remembering: Remembering
     summarizer: Summarizer
     spaces: OpenSpaces
+    summarizing: Summarizing
     usage: Usage
     figures: Figures
 
@@ -88,6 +90,7 @@ class Workings:
         tokens, transfer = Tokens(store, guard, clock), Transfer(store, guard)
         extractor, tuning = Extractor(store, policies, engine, clock), Tuning(store, audit, rules)
         turns = Turns()
+        spaces = OpenSpaces(store)
         remembering = Remembering(store, keyring, guard, clock, ids, turns, finder, terms, indexing.stir)
         return Workings(
             store,
@@ -108,7 +111,8 @@ class Workings:
             turns,
             remembering,
             summarizer,
-            OpenSpaces(store),
+            spaces,
+            Summarizing(remembering, spaces, summarizer),
             Usage(store),
             Figures(),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,16 +15,15 @@ from recollect.domain.governance.taping import Done, Step
 from recollect.domain.instants import after_seconds
 from recollect.domain.measuring.figures import Figure
 from recollect.domain.scrubbing import cleaned
-from recollect.domain.text import flaw_in
 from recollect.domain.values import encode_value, stored_value
 from recollect.service.governing.profiles import DEFAULT, Profiles
 from recollect.service.governing.stepping import Asked, Stepping, captures_of, places_for, text_of
 from recollect.service.pipeline.places import Places
 from recollect.service.pipeline.promoting import Promoting
+from recollect.service.pipeline.requests import REMEMBERED_SECONDS, marker_of
 
 MAX_TOOL_EVENTS = 100
 MAX_NAME = 200
-_REMEMBERED_SECONDS = 86_400.0
 
 
 class Governing(Profiles):
@@ -105,7 +103,7 @@ class Governing(Profiles):
             asked = Asked(places, name, known, query, turn, phase, diff, tuple(captures))
             step, done, events = await Stepping(under_way, self._workings.spaces, self._caller).take(asked)
             if marker is not None:
-                until = after_seconds(under_way.now, _REMEMBERED_SECONDS)
+                until = after_seconds(under_way.now, REMEMBERED_SECONDS)
                 told = {"turn": step.number, "request": marker[1], "answer": _told(step, done, events)}
                 under_way.draft.put(places.request(marker[0]), told, expires_at=until)
             return step, done, events, False
@@ -117,14 +115,7 @@ class Governing(Profiles):
 
     async def _marker(self, key: str | None, given: Mapping[str, Any]) -> tuple[str, str] | None:
         """What stands for a request that its caller named, and for what it asks."""
-        if key is None:
-            return None
-        if not isinstance(key, str) or not 0 < len(key) <= MAX_NAME or flaw_in(key):
-            raise InvalidRequest(f"an idempotency key is text of 1 to {MAX_NAME} characters", field="idempotency_key")
-        secret = await self._workings.remembering.key(self._tenant)
-        said = msgspec.json.encode(given, order="sorted")
-        named = msgspec.msgpack.encode((self._actor, key))
-        return hmac.digest(secret, named, "sha256").hex()[:40], hmac.digest(secret, said, "sha256").hex()[:40]
+        return await marker_of(self._workings.remembering, self._tenant, self._actor, key, given)
 
     async def _again(
         self, under_way: Promoting, places: Places, before: Mapping[str, Any], request: str

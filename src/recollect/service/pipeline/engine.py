@@ -31,6 +31,7 @@ from recollect.ports.extractor import Extracted, Extractor, Passage
 from recollect.ports.keys import Keyring
 from recollect.ports.store import Store
 from recollect.ports.units import UnitOfWork
+from recollect.service.conversation.places import DUE, OPEN
 from recollect.service.guard import Guard
 from recollect.service.pipeline.draft import Draft
 from recollect.service.pipeline.lapsing import Lapsing
@@ -134,12 +135,17 @@ class Remembering:
         # On a thread of its own: the store's few have other work, and this may take its time.
         return await asyncio.to_thread(self.extractor.extract, passage, recorded)
 
-    async def look_into(self, under_way: Promoting, capture: Capture, extracted: Extracted) -> list[Remembered]:
-        """Consider everything that was found in a capture, and note what became of it."""
+    async def look_into(
+        self, under_way: Promoting, capture: Capture, extracted: Extracted, persona: str | None = None
+    ) -> list[Remembered]:
+        """Consider everything that was found in a capture, and note what became of it.
+
+        With a persona, nobody but that one of the user's is to know it.
+        """
         found: list[Remembered] = []
         if capture.withheld:
             found.append(await _withheld(under_way, capture))
-        origin = origin_of(capture)
+        origin = origin_of(capture, persona)
         for statement in extracted.statements:
             found.append(await under_way.consider(statement, origin))  # noqa: PERF401 - each sees the ones before
         told = {
@@ -243,7 +249,7 @@ class Remembering:
     async def forget(self, tenant: str, user: str) -> int:
         """Drop what is kept of a user beside their own things, once those are erased; say how much that was."""
         gone: list[Address] = []
-        for shelf in (PENDING, QUEUE, QUEUED, CONSENTED, ENDINGS, LAPSES):
+        for shelf in (PENDING, QUEUE, QUEUED, CONSENTED, ENDINGS, LAPSES, OPEN, DUE):
             cursor: str | None = None
             while True:
                 query = Find(Plane.LINK, shelf, order=Order.KEY, limit=_BATCH * 10, cursor=cursor)

@@ -71,7 +71,7 @@ class Promoting(Shelving):
         candidate = Candidate(
             statement.entity, statement.predicate, statement.value, origin.evidence, statement.confidence
         )
-        rivals = await self._rivals(space, statement, candidate, origin.corrects)
+        rivals = await self._rivals(space, statement, candidate, origin)
         kind = kind_for(statement, rivals[0] if rivals else None)
         await self._enter(space)
         made = await self._made(space, kind, statement, origin)
@@ -86,7 +86,7 @@ class Promoting(Shelving):
         found = considered(
             statement,
             submission,
-            await self._surroundings(submission, candidate, rivals),
+            await self._surroundings(submission, candidate, rivals, origin.persona),
             rivals,
             self.terms.contract,
             self.terms.policy,
@@ -269,6 +269,7 @@ class Promoting(Shelving):
             return waiting
         resolved = {"status": "resolved", "resolved_by": f"rule:{waiting.rule}", "winner": waiting.id}
         told: dict[str, Any] = event.as_json() | {"space": waiting.space.value, "opened_at": int(self.now)}
+        told |= {} if waiting.origin.persona is None else {"persona": waiting.origin.persona}
         told |= resolved | {"resolved_at": int(self.now)} if approved else {"status": "open"}
         self.draft.put(
             self.places.contradiction(event.event_id),
@@ -342,6 +343,7 @@ class Promoting(Shelving):
             phase=await self._phase_of(space),
             promoted_from=origin.moved_from,
             promotion_reason=None if request is None else str(request.reason),
+            persona=origin.persona,
         )
         for rival in rivals:
             await self.end(rival, Reason.SUPERSEDED, record.id)
@@ -372,12 +374,12 @@ class Promoting(Shelving):
     # -- consents and rejections
 
     async def _surroundings(
-        self, submission: Submission, candidate: Candidate, rivals: Sequence[Record]
+        self, submission: Submission, candidate: Candidate, rivals: Sequence[Record], persona: str | None
     ) -> Surroundings:
         personal = self.terms.policy.sensitivity.covers(candidate, submission.standing.classification)
         subject = submission.subject_ceid or candidate.entity_ceid
         ledger = await self.ledger(subject) if personal else Ledger(self.tenant)
-        rejection = await self.draft.at(self.places.rejection(self.claim_digest(candidate)))
+        rejection = await self.draft.at(self.places.rejection(self.claim_digest(candidate, persona)))
         known = tuple(each.known() for each in rivals)
         return Surroundings(ledger, known, () if rejection is None else (_rejection_in(rejection),))
 

@@ -42,10 +42,12 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """The record that is to be known in another space instead of its own."""
     corrects: str | None = None
     """The record of the same space that is to be put right."""
+    persona: str | None = None
+    """Whose it is to be among the personas of the user; None when all of them may know it."""
 
 
-def origin_of(capture: Capture) -> Origin:
-    """The origin of what was found in a capture."""
+def origin_of(capture: Capture, persona: str | None = None) -> Origin:
+    """The origin of what was found in a capture; with a persona, of what nobody but that one may know."""
     return Origin(
         source=capture.source,
         trust=capture.trust,
@@ -55,6 +57,7 @@ def origin_of(capture: Capture) -> Origin:
         captures=(capture.id,),
         session=capture.session,
         lineage=lineage_of(capture.id, capture.session, capture.tool, *capture.refs),
+        persona=persona,
     )
 
 
@@ -76,6 +79,7 @@ def origin_of_move(record: Record, target: Space) -> Origin:
         derived_from=(record.id,),
         lineage=record.lineage,
         moved_from=record.id,
+        persona=record.persona,
     )
 
 

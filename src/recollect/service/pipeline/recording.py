@@ -151,6 +151,7 @@ class Recording(Capturing):
             classification=record.classification,
             session=record.session,
             corrects=record.id,
+            persona=record.persona,
         )
         found = await self._enter_capture(made, places, statement, origin)
         return {"capture_id": made.id} | found.told()

@@ -241,7 +241,8 @@ class Reviewing(Person):
                 "reviewer_id": self._reviewer,
                 "at": int(under_way.now),
             }
-            under_way.draft.put(waiting.places.rejection(under_way.claim_digest(proposal.candidate)), kept)
+            digested = under_way.claim_digest(proposal.candidate, waiting.origin.persona)
+            under_way.draft.put(waiting.places.rejection(digested), kept)
             under_way.signal(on_rejection(said, proposal))
             await under_way.resolve_contradiction(
                 waiting, winner=proposal.contradiction_check.existing, by=self._reviewer

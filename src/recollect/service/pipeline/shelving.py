@@ -30,7 +30,7 @@ from recollect.domain.values import stored_value
 from recollect.ports.policy import Verdict
 from recollect.service.pipeline.counting import Counting
 from recollect.service.pipeline.places import blinded, consents_of, ending, places_of, queued
-from recollect.service.pipeline.proposals import Waiting
+from recollect.service.pipeline.proposals import Origin, Waiting
 
 FIELDS = '["text"]'
 """What of a record can be searched for."""
@@ -137,12 +137,16 @@ class Shelving(Counting):
     async def rivals_of(self, waiting: Waiting) -> tuple[Record, ...]:
         """The records that a proposal would take the place of."""
         candidate = proposals.proposal_of(waiting.proposal).candidate
-        return await self._rivals(waiting.space, waiting.statement, candidate, waiting.origin.corrects)
+        return await self._rivals(waiting.space, waiting.statement, candidate, waiting.origin)
 
     async def _rivals(
-        self, space: Space, statement: Statement, candidate: Candidate, corrects: str | None
+        self, space: Space, statement: Statement, candidate: Candidate, origin: Origin
     ) -> tuple[Record, ...]:
-        """The live records about the same thing, or that say the same, and the one that is to be put right."""
+        """The live records about the same thing, or that say the same, and the one that is to be put right.
+
+        What one persona alone knows is no rival of what all of them do, nor of what another knows.
+        """
+        corrects = origin.corrects
         keys: dict[str, None] = {} if corrects is None else {corrects.split(":", 2)[2]: None}
         digests = {
             digest
@@ -158,7 +162,7 @@ class Shelving(Counting):
         for key in keys:
             raw = await self.draft.bytes_at(self.places.record(space, key))
             record = None if raw is None else live_record(raw)
-            if record is not None:
+            if record is not None and record.persona == origin.persona:
                 records.append(record)
         return tuple(sorted(records, key=lambda each: each.tick))
 
@@ -194,9 +198,10 @@ class Shelving(Counting):
         """What the look for a consent says now."""
         return consent_checks.checked(await self.ledger(need.subject_ceid), need, self.now)
 
-    def claim_digest(self, candidate: Candidate) -> str:
+    def claim_digest(self, candidate: Candidate, persona: str | None = None) -> str:
         """What stands for a claim, to remember that it was rejected."""
-        return blinded(self.key, "claim", candidate.entity_ceid, candidate.predicate, normalised(candidate.value))
+        about = (candidate.entity_ceid, candidate.predicate, normalised(candidate.value))
+        return blinded(self.key, "claim", *about, *(() if persona is None else (persona,)))
 
     def signal(self, signal: Signal) -> None:
         """Draft something to learn from."""

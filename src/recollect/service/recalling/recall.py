@@ -129,7 +129,7 @@ class Recalling(Person):
         memories, records = tuple(each for each, _ in found), tuple(each for _, each in found)
         memories = await self._used(asked, memories, source, now)
         told = Recalled(asked, memories, records, tuple(borders), _session_phase(phases), moment)
-        unsettled = await self._unsettled(places, opened, records, asked.as_of)
+        unsettled = await self._unsettled(places, opened, records, asked)
         trace_id = await keep_trace(self._workings, places, self._tenant, self._actor, told)
         explanation = gathering.explanation() if asked.explain else None
         return {
@@ -162,7 +162,7 @@ class Recalling(Person):
         return tuple(msgspec.structs.replace(each, usage=used) for each, used in zip(memories, shown, strict=True))
 
     async def _unsettled(
-        self, places: Places, opened: Sequence[Behind], records: Sequence[Record], as_of: Instant | None
+        self, places: Places, opened: Sequence[Behind], records: Sequence[Record], asked: Asked
     ) -> list[dict[str, Any]]:
         """The caller's open contradictions about what was recalled: which record, by which proposal, and no values."""
         if not records or not any(each.space is Space.USER for each in opened):
@@ -170,7 +170,7 @@ class Recalling(Person):
         ids, about = {each.id for each in records}, {(each.entity, each.predicate) for each in records}
         wanted = parse_filter({"status": "open"})
         query = Find(
-            Plane.CONTRADICTION, places.own("contradictions"), wanted, Order.NEWEST, _CONTRADICTIONS, as_of=as_of
+            Plane.CONTRADICTION, places.own("contradictions"), wanted, Order.NEWEST, _CONTRADICTIONS, as_of=asked.as_of
         )
         page = await self._workings.store.find(self._tenant, query)
         told = [stored_value(row.value) for row in page.rows if row.value is not None]
@@ -186,7 +186,8 @@ class Recalling(Person):
                 "at": each["at"],
             }
             for each in told
-            if each["existing"] in ids or (each["entity_ceid"], each["predicate"]) in about
+            if each.get("persona") in (None, asked.persona)
+            and (each["existing"] in ids or (each["entity_ceid"], each["predicate"]) in about)
         ]
 
 
