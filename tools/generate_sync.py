@@ -18,6 +18,7 @@ SOURCES = (
     ("conversation/todos", "Todos"),
     ("conversation/seeds", "Seeds"),
     ("conversation/personas", "Personas"),
+    ("conversation/entities", "Entities"),
     ("pipeline/capturing", "Capturing"),
     ("pipeline/recording", "Recording"),
     ("pipeline/reviewing", "Reviewing"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from recollect.service.conversation.entities import Entities
 from recollect.service.conversation.personas import Personas
 from recollect.service.conversation.seeds import Seeds
 from recollect.service.conversation.sessions import Sessions
@@ -9,5 +10,5 @@ from recollect.service.conversation.todos import Todos
 from recollect.service.conversation.turns import Conversing
 
 
-class Conversations(Conversing, Sessions, Todos, Seeds, Personas):
-    """Sessions, turns, todos, seeds and personas, in the name of one caller."""
+class Conversations(Conversing, Sessions, Todos, Seeds, Personas, Entities):
+    """Sessions, turns, todos, seeds, personas and entities, in the name of one caller."""

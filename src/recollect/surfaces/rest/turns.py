@@ -11,8 +11,8 @@ async def take_turn(ask: Exchange) -> Answer:
     ask.no_parameters()
     body, session, key = ask.parsed(TurnBody), ask.part, ask.idempotency_key
     if conversed(session, body):
-        said = {"ai": body.ai or None, "session": session, "project": body.project}
-        told = await ask.use.converse(body.user, **said, idempotency_key=key)
+        said, answered = body.user, body.ai or None
+        told = await ask.use.converse(said, ai=answered, session=session, project=body.project, idempotency_key=key)
     else:
         told = await ask.use.take_turn(session, **governed(body), idempotency_key=key)
     return answer(told, headers=REPLAYED if told.get("replayed") else ())
