@@ -47,10 +47,11 @@ class Sentence(NamedTuple):
         return Sentence(self.text[begin:end], self.plain[begin:end])
 
 
-def sentences_in(text: str) -> Iterator[Sentence]:
+def sentences_in(text: str, *, least: int = LEAST_WORDS) -> Iterator[Sentence]:
     """The sentences that a text says in its own words, in their order.
 
-    Code, quoted lines and quoted sentences are the words of others. What is too short says nothing alone.
+    Code, quoted lines and quoted sentences are the words of others. What has fewer words than `least` says nothing
+    alone.
     """
     for line in _own_lines(text[:MOST_TEXT].translate(_UNSEEN)):
         whole = Sentence(line, line.translate(_SHOWN))
@@ -59,7 +60,7 @@ def sentences_in(text: str) -> Iterator[Sentence]:
             sentence = whole.part(begin, end)
             if any(opened < begin < closed for opened, closed in quotes):
                 continue
-            if len(sentence.text) <= MOST_SENTENCE and _is_said(sentence.plain):
+            if len(sentence.text) <= MOST_SENTENCE and _is_said(sentence.plain, least):
                 yield sentence
 
 
@@ -82,6 +83,6 @@ def _spans(plain: str) -> Iterator[tuple[int, int]]:
     yield begin, len(plain)
 
 
-def _is_said(plain: str) -> bool:
+def _is_said(plain: str, least: int) -> bool:
     unspaced = any("\u3040" <= each <= "\u9fff" for each in plain)
-    return not plain.startswith(("[", '"', "«", "{", "<")) and (unspaced or len(plain.split()) >= LEAST_WORDS)
+    return not plain.startswith(("[", '"', "«", "{", "<")) and (unspaced or len(plain.split()) >= least)
