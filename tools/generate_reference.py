@@ -49,7 +49,7 @@ from recollect.domain.governance import reasons as governance_reasons
 from recollect.domain.governance import terms
 from recollect.domain.promotion import codes, standing
 from recollect.domain.remembering import captures, deciding
-from recollect.ports import credentials, embedder, extractor, keys, policy, store, vectors
+from recollect.ports import credentials, embedder, extractor, keys, policy, store, summarizer, vectors
 from recollect.service import audit, identity, looking, policies, reading, transfer, tuning, views
 from recollect.service.administration import Administration
 from recollect.service.governing.profiles import Profiles
@@ -72,7 +72,7 @@ from recollect.wire import requests
 
 ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "docs/reference"
-_CLAUSE = re.compile(r"([SKPCE]\d+)\s+(.*)")
+_CLAUSE = re.compile(r"([SKPCEXVZ]\d+)\s+(.*)")
 _GOES_ON = re.compile(r"\n {2,}")
 _MIB = 1 << 20
 MEASURED = ROOT / "tests/policies/conformance.json"
@@ -391,6 +391,7 @@ def _clauses() -> str:
         ("The credentials", credentials),
         ("The embedder", embedder),
         ("The extractor", extractor),
+        ("The summarizer", summarizer),
         ("The vector store", vectors),
     ):
         lines = _promises(module).splitlines()

@@ -44,6 +44,7 @@ _ALIKE = 0.8
 
 USER, ASSISTANT = "user", "assistant"
 _SPOKEN = {USER: "User: ", ASSISTANT: "Assistant: "}
+_MOST_SPOKEN = MOST_OF_A_POINT - max(map(len, _SPOKEN.values()))
 _PREFIX = re.compile(r"(User|Assistant): +")
 
 # What a sentence scores, for each thing that it has.
@@ -93,7 +94,7 @@ class Point(NamedTuple):
 
     def written(self) -> str:
         """As it stands in a rolling summary."""
-        return clipped(_SPOKEN.get(self.speaker, "") + self.text, MOST_OF_A_POINT)
+        return _SPOKEN.get(self.speaker, "") + self.text
 
 
 def rolling_of(lines: Sequence[Line], before: str = "", persona: str = "") -> str:
@@ -177,7 +178,7 @@ def points_in(lines: Sequence[Line], before: str = "", persona: str = "") -> tup
     """
     carried = _carried(before)
     old = len(carried)
-    said = [*carried, *((line.speaker, text) for line in lines for text in _said_in(line.text, persona))]
+    said = [*carried, *((_speaker(line), text) for line in lines for text in _said_in(line.text, persona))]
     taken_back = [
         _content(text) for speaker, text in said[old:] if speaker == USER and _TAKEN_BACK.search(text) is not None
     ]
@@ -197,20 +198,23 @@ def _carried(before: str) -> list[tuple[str, str]]:
     said: list[tuple[str, str]] = []
     for line in _scrubbed(before).splitlines():
         whole = " ".join(line.split())
-        spoken = _PREFIX.match(whole)
-        speaker, text = ("", whole) if spoken is None else (spoken[1].casefold(), whole[spoken.end() :])
-        if len(whole) <= MOST_OF_A_POINT:
-            said += [(speaker, text)] if _has_words(text) else []
-        else:
-            said += [(speaker, each) for each in _said_in(text)]
+        for each in [whole] if len(whole) <= MOST_OF_A_POINT else _said_in(whole):
+            spoken = _PREFIX.match(each)
+            speaker, text = ("", each) if spoken is None else (spoken[1].casefold(), each[spoken.end() :])
+            if _has_words(text):
+                said.append((speaker, text))
     return said
 
 
+def _speaker(line: Line) -> str:
+    return USER if line.speaker == USER else ASSISTANT
+
+
 def _said_in(text: str, persona: str = "") -> list[str]:
-    """The sentences of a message; all of it where none can be told apart."""
+    """The sentences of a message, each so short that it fits a line; all of it where none can be told apart."""
     scrubbed = _scrubbed(text)
     found = [each.text for each in sentences_in(scrubbed)] or [" ".join(scrubbed.split())]
-    spoken_to = [_without_address(each, persona) for each in found]
+    spoken_to = [clipped(_without_address(each, persona), _MOST_SPOKEN) for each in found]
     return [each for each in spoken_to if _has_words(each)]
 
 
