@@ -66,6 +66,7 @@ from recollect.domain.values import encode_value
 from recollect.service import archiving
 from recollect.service.administration import Administration
 from recollect.service.audit import Audited, Justification, checked_justification
+from recollect.service.conversation.contexts import ConversationContexts
 from recollect.service.conversation.conversations import Conversations
 from recollect.service.guard import Ruling
 from recollect.service.hands import Hands
@@ -86,7 +87,6 @@ from recollect.service.reading import (
     read_wait,
     read_waiting,
 )
-from recollect.service.recalling.contexts import Contexts
 from recollect.service.telling.comparing import Comparing
 from recollect.service.telling.traces import Tracing
 from recollect.service.telling.why import Explaining
@@ -103,7 +103,7 @@ _MOST_CHANGES = 8
 class Memories(
     Hands,
     Conversations,
-    Contexts,
+    ConversationContexts,
     Comparing,
     Explaining,
     Tracing,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -33,11 +34,12 @@ from recollect.domain.recall.window import By, counts, facts, turns
 from recollect.domain.remembering.records import Record, read_record
 from recollect.domain.rows import Row
 from recollect.domain.values import stored_value
+from recollect.service.guard import Ruling
 from recollect.service.pipeline.person import Person
 from recollect.service.pipeline.places import Places
 from recollect.service.reading import read_optional_moment, read_wait
 from recollect.service.recalling.as_of import Past
-from recollect.service.recalling.scope import Behind, asked_for_phases, behind, crossings, phases_of
+from recollect.service.recalling.scope import Behind, Crossing, asked_for_phases, behind, crossings, phases_of
 from recollect.service.recalling.sources import Present, Source
 from recollect.service.recalling.told import Recalled, keep_trace
 
@@ -49,6 +51,21 @@ _MOST_FACTS = 1_000
 _CONTRADICTIONS = 200
 Given = tuple[Placed | By, Row]
 """What is to be given, and the row it was read from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A recall that is about to look: what may be read, and where from."""
+
+    asked: Asked
+    places: Places
+    ruling: Ruling
+    borders: list[Crossing]
+    opened: list[Behind]
+    phase: Phase | None
+    """The one that the session is in."""
+    source: Source
+    gathering: Gathering
 
 
 class Recalling(Person):
@@ -114,36 +131,46 @@ class Recalling(Person):
         return await self._recall(asked, now, waiting)
 
     async def _recall(self, asked: Asked, now: Instant, wait: float | None) -> dict[str, Any]:
-        places = Places(self._owner, asked.session, asked.project)
-        ruling = await self._workings.guard.begin(self._caller)
-        borders = await crossings(ruling, places, asked.spaces)
-        opened = behind(borders)
-        store = self._workings.store
-        phases = await phases_of(store, self._tenant, places, asked_for_phases(asked, opened), asked.as_of)
-        ids = {space: None if each is None else each.id for space, each in phases.items()}
-        moment = now if asked.as_of is None else asked.as_of
-        sort = Present if asked.as_of is None else Past
-        source = sort(self._workings, self._tenant, asked, opened, ids, moment, wait)
-        gathering = Gathering(self._tenant, asked, opened, source)
-        found = await gathering.gathered() if opened else []
+        look = await self._look(asked, now, wait)
+        found = await look.gathering.gathered() if look.opened else []
         memories, records = tuple(each for each, _ in found), tuple(each for _, each in found)
-        memories = await self._used(asked, memories, source, now)
-        told = Recalled(asked, memories, records, tuple(borders), _session_phase(phases), moment)
-        unsettled = await self._unsettled(places, opened, records, asked)
-        trace_id = await keep_trace(self._workings, places, self._tenant, self._actor, told)
-        explanation = gathering.explanation() if asked.explain else None
+        memories = await self._used(asked, memories, look.source, now)
+        unsettled = await self._unsettled(look.places, look.opened, records, asked)
+        trace_id = await self._traced(look, memories, records)
+        explanation = look.gathering.explanation() if asked.explain else None
         return {
             "memories": msgspec.json.decode(msgspec.json.encode(memories)),
             "contradictions": unsettled,
             "notice": SUGGESTIONS if any(each.behavioral for each in memories) else None,
-            "borders": [each.told() for each in borders],
-            "counts": counts(memories, [each.space.value for each in opened]),
+            "borders": [each.told() for each in look.borders],
+            "counts": counts(memories, [each.space.value for each in look.opened]),
             "ranker": asked.ranker.value,
             "as_of": shapes.written(asked.as_of),
             "hash": hash_of(memories),
             "trace_id": trace_id,
             "explanation": explanation,
         }
+
+    async def _look(self, asked: Asked, now: Instant, wait: float | None) -> Look:
+        """Where a recall looks, before it did; what is asked for counts from `now`."""
+        places = Places(self._owner, asked.session, asked.project)
+        ruling = await self._workings.guard.begin(self._caller)
+        borders = await crossings(ruling, places, asked.spaces)
+        opened = behind(borders)
+        phases = await phases_of(
+            self._workings.store, self._tenant, places, asked_for_phases(asked, opened), asked.as_of
+        )
+        ids = {space: None if each is None else each.id for space, each in phases.items()}
+        moment = now if asked.as_of is None else asked.as_of
+        sort = Present if asked.as_of is None else Past
+        source = sort(self._workings, self._tenant, asked, opened, ids, moment, wait)
+        gathering = Gathering(self._tenant, asked, opened, source)
+        return Look(asked, places, ruling, borders, opened, _session_phase(phases), source, gathering)
+
+    async def _traced(self, look: Look, memories: tuple[Memory, ...], records: tuple[Record, ...]) -> str:
+        """The id of the trace that tells what was given."""
+        told = Recalled(look.asked, memories, records, tuple(look.borders), look.phase, look.source.moment)
+        return await keep_trace(self._workings, look.places, self._tenant, self._actor, told)
 
     async def _used(
         self, asked: Asked, memories: tuple[Memory, ...], source: Source, now: Instant

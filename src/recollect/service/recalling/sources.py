@@ -10,7 +10,7 @@ from functools import partial
 
 import msgspec
 
-from recollect.domain.address import ROOT
+from recollect.domain.address import ROOT, Address
 from recollect.domain.attributes import stored_attributes
 from recollect.domain.errors import EmbedderTrouble
 from recollect.domain.filters import EVERYTHING, matches, parse_filter
@@ -133,7 +133,11 @@ class Present(Source):
 
     async def still(self, rows: Sequence[Row], *, past: bool = False) -> list[Record | None]:
         """The records as they are at this very moment, read anew."""
-        fresh = await self._workings.store.get_each([(self._tenant, row.address) for row in rows])
+        return await self.there([row.address for row in rows], past=past)
+
+    async def there(self, addresses: Sequence[Address], *, past: bool = False) -> list[Record | None]:
+        """The records at these addresses that may be seen at this very moment: None for each that may not."""
+        fresh = await self._workings.store.get_each([(self._tenant, each) for each in addresses])
         found: list[Record | None] = []
         for row in fresh:
             if row is None or row.value is None or not self._admits(row, past=past):
