@@ -19,6 +19,7 @@ SOURCES = (
     ("conversation/seeds", "Seeds"),
     ("conversation/personas", "Personas"),
     ("conversation/entities", "Entities"),
+    ("conversation/contexts", "ConversationContexts"),
     ("pipeline/capturing", "Capturing"),
     ("pipeline/recording", "Recording"),
     ("pipeline/reviewing", "Reviewing"),

@@ -454,6 +454,40 @@ class MemoriesSync:
         """Say whether two that may be the same are; if so they are merged, and if not, nobody asks again."""
         return drive(self._memories.decide_entity_suggestion(suggestion_id, accept))
 
+    def conversation_context(
+        self,
+        query: str | None = None,
+        *,
+        persona: str = DEFAULT_PERSONA,
+        session: str | None = None,
+        budget: int = BUDGET,
+        counter: str = "chars",
+        form: str = "json",
+        template: str | Mapping[str, Any] | None = None,
+        wait: float | None = None,
+        at: datetime | None = None,
+    ) -> dict[str, Any]:
+        """The pack for the next call of a model in a conversation: memories, what is open, summaries, the last words.
+
+        Without a query, the last words of the user in the session are asked with. A session is the one that goes on
+        unless one is named. `at` is the moment that recency and recent wins are counted from, now unless it is given;
+        the pack itself has no clock. Besides the pack there is told which memories were recalled and not offered to
+        it, and why.
+        """
+        return drive(
+            self._memories.conversation_context(
+                query,
+                persona=persona,
+                session=session,
+                budget=budget,
+                counter=counter,
+                form=form,
+                template=template,
+                wait=wait,
+                at=at,
+            )
+        )
+
     def capture(
         self, captures: Sequence[Mapping[str, Any]], *, remember: str = NOW, idempotency_key: str | None = None
     ) -> list[dict[str, Any]]:

@@ -77,7 +77,7 @@ class AsyncConversing(ABC):
         budget: int = 1200,
         counter: str = "chars",
         form: str = "json",
-        template: Mapping[str, Any] | str | None = None,
+        template: str | Mapping[str, Any] | None = None,
         wait: float | None = None,
         at: datetime | None = None,
     ) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class AsyncConversing(ABC):
             "budget": budget,
             "counter": counter,
             "form": form,
-            "template": template if isinstance(template, str) else scopes.object_given(template, "template"),
+            "template": scopes.template_given(template),
             "wait": wait,
             "at": requests.moment(at),
         }
