@@ -104,7 +104,7 @@ class Entities(Person):
         }
         return shown_entity(group) | told
 
-    async def canonical(self, refs: Iterable[str]) -> dict[str, str]:
+    async def _canonical(self, refs: Iterable[str]) -> dict[str, str]:
         """Whom each of these refs means, by the merges as they are now."""
         return await canonical_refs(self._workings.store, self._tenant, self._owner, refs)
 
@@ -125,12 +125,8 @@ class Entities(Person):
         page = await self._workings.store.find(self._tenant, query)
         found = [_read_suggested(row.value) for row in page.rows if row.value is not None]
         registry = await self._registry(shelf, [name for each in found for name in (each.ref, each.into)])
-        told = [
-            shown_suggestion(each, registry)
-            for each in found
-            if each.status != "open" or _is_moot(each, registry) is False
-        ]
-        return {"suggestions": told, "cursor": page.cursor}
+        told = [each for each in found if each.status != "open" or not _is_moot(each, registry)]
+        return {"suggestions": [shown_suggestion(each, registry) for each in told], "cursor": page.cursor}
 
     # -- changing
 
@@ -320,7 +316,7 @@ class Entities(Person):
         query = Find(Plane.ENTITY, shelf.change("-").namespace, about, Order.NEWEST, _MOST_CHANGES)
         page = await self._workings.store.find(self._tenant, query)
         found = [msgspec.json.decode(row.value, type=Change) for row in page.rows if row.value is not None]
-        return [shown_change(each) for each in sorted(found, key=lambda each: each.id, reverse=True)]
+        return [shown_change(each) for each in sorted(found, key=lambda each: -each.at)]
 
 
 async def _registry_within(under_way: Promoting, shelf: Shelf, user: str, refs: Iterable[str]) -> Registry:
