@@ -153,12 +153,12 @@ def state_of(
         frictions=_loops(kept.pending, LoopKind.FRICTION),
         habits=_loops(kept.pending, LoopKind.HABIT),
         wins=_wins(kept.done),
-        seed=_texts("seed", kept.seed and kept.seed.text, SEED_CHARS, "seed", kept.seed and kept.seed.at),
+        seed=_seed(kept.seed),
         spine=_spine(kept.spine),
         rolling=_rolling(kept.rolling),
         summaries=_summary(kept.summary),
         turns=sides(kept.messages)[-helping.messages :],
-        earlier=tuple(each for each in sides(kept.earlier) if says(each.text) not in known),
+        earlier=sides([each for each in kept.earlier if known.isdisjoint(map(says, (each.user or "", each.ai or "")))]),
     )
 
 
@@ -204,18 +204,27 @@ def _card(card: Card, behavioral: frozenset[str]) -> Excerpt:
 
 
 def _loops(pending: Sequence[Todo], kind: LoopKind) -> tuple[Excerpt, ...]:
-    mine = sorted((each for each in pending if each.kind is kind), key=lambda each: (-each.created_at, each.id))
+    mine = sorted(
+        (each for each in pending if each.kind is kind), key=lambda each: (-each.created_at, each.content, each.id)
+    )
     return tuple(_todo(each, each.created_at) for each in mine[:MOST_OFFERED])
 
 
 def _wins(done: Sequence[Todo]) -> tuple[Excerpt, ...]:
     """What was done, the latest first."""
     mine = [(each.completed_at, each) for each in done if each.is_win and each.completed_at is not None]
-    return tuple(_todo(each, at) for at, each in sorted(mine, key=lambda pair: (-pair[0], pair[1].id))[:MOST_OFFERED])
+    return tuple(
+        _todo(each, at)
+        for at, each in sorted(mine, key=lambda pair: (-pair[0], pair[1].content, pair[1].id))[:MOST_OFFERED]
+    )
 
 
 def _todo(todo: Todo, at: Instant) -> Excerpt:
     return Excerpt(id=todo.id, text=todo.content, source="user", at=shapes.written(at), refs=todo.captures[:MAX_REFS])
+
+
+def _seed(seed: UserSeed | None) -> tuple[Excerpt, ...]:
+    return () if seed is None else _texts("seed", seed.text, SEED_CHARS, "seed", seed.at)
 
 
 def _spine(spine: Spine | None) -> tuple[Excerpt, ...]:
