@@ -198,7 +198,7 @@ def in_conversation(cast: Cast) -> None:
     assert told["persona"] == "coach"
     assert "I prefer tea." not in cast.bob.conversation_context("What do I prefer?", form="markdown")["text"]
     named = cast.alice.conversation_context("tea", persona="coach", template="evidence", wait=20)
-    assert named["pack"]["manifest"]["template"] == "evidence"
+    assert named["pack"]["manifest"]["template"]["name"] == "evidence"
     with refused("invalid_request", "invalid_query"):
         cast.alice.conversation_context("tea", template="unheard-of")
 
