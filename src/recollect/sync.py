@@ -384,6 +384,43 @@ class MemoriesSync:
         """Say how far a todo is, what sort it is, or what it says."""
         return drive(self._memories.change_todo(todo_id, status=status, kind=kind, content=content))
 
+    def list_entities(self, *, type: str | None = None, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
+        """Everybody and everything that was spoken of, what was spoken of last first; other names are not listed."""
+        return drive(self._memories.list_entities(type=type, limit=limit, cursor=cursor))
+
+    def get_entity(self, ref: str, *, persona: str | None = None) -> dict[str, Any]:
+        """Whom a ref means: other names, what is known, how often it was spoken of, and what is disputed or changed.
+
+        What only one persona knows is told to that persona.
+        """
+        return drive(self._memories.get_entity(ref, persona=persona))
+
+    def list_entity_suggestions(
+        self, *, status: str = "open", limit: int = 50, cursor: str | None = None
+    ) -> dict[str, Any]:
+        """Which entities may be the same, the last suggested first; by default those that nobody decided about."""
+        return drive(self._memories.list_entity_suggestions(status=status, limit=limit, cursor=cursor))
+
+    def put_entity(self, ref: str, *, label: str | None = None, aliases: Sequence[str] | None = None) -> dict[str, Any]:
+        """Name an entity, and let more names lead to it. Names that it has already stay; `split_entity` takes them."""
+        return drive(self._memories.put_entity(ref, label=label, aliases=aliases))
+
+    def merge_entities(self, ref: str, into: str, *, forced: bool = False) -> dict[str, Any]:
+        """Say that two entities are the same; the first is another name of the second, on every card, at once."""
+        return drive(self._memories.merge_entities(ref, into, forced=forced))
+
+    def split_entity(self, ref: str, *, aliases: Sequence[str]) -> dict[str, Any]:
+        """Say that some names of an entity, or refs that were merged into it, are one of their own."""
+        return drive(self._memories.split_entity(ref, aliases=aliases))
+
+    def undo_entity_change(self, change_id: str) -> dict[str, Any]:
+        """Take a change back; refused when what it changed was changed again since."""
+        return drive(self._memories.undo_entity_change(change_id))
+
+    def decide_entity_suggestion(self, suggestion_id: str, accept: bool) -> dict[str, Any]:
+        """Say whether two that may be the same are; if so they are merged, and if not, nobody asks again."""
+        return drive(self._memories.decide_entity_suggestion(suggestion_id, accept))
+
     def get_seed(self) -> dict[str, Any]:
         """What was told of the caller beforehand."""
         return drive(self._memories.get_seed())
@@ -412,47 +449,6 @@ class MemoriesSync:
         The settings may have a `label`, a `description`, `idle_seconds` and `spine`.
         """
         return drive(self._memories.put_persona(name, settings, expected_version=expected_version))
-
-    def list_entities(self, *, type: str | None = None, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
-        """Everybody and everything that was spoken of, what was spoken of last first; other names are not listed."""
-        return drive(self._memories.list_entities(type=type, limit=limit, cursor=cursor))
-
-    def get_entity(self, ref: str, *, persona: str | None = None) -> dict[str, Any]:
-        """Whom a ref means: other names, what is known, how often it was spoken of, and what is disputed or changed.
-
-        What only one persona knows is told to that persona.
-        """
-        return drive(self._memories.get_entity(ref, persona=persona))
-
-    def canonical(self, refs: Iterable[str]) -> dict[str, str]:
-        """Whom each of these refs means, by the merges as they are now."""
-        return drive(self._memories.canonical(refs))
-
-    def list_entity_suggestions(
-        self, *, status: str = "open", limit: int = 50, cursor: str | None = None
-    ) -> dict[str, Any]:
-        """Which entities may be the same, the last suggested first; by default those that nobody decided about."""
-        return drive(self._memories.list_entity_suggestions(status=status, limit=limit, cursor=cursor))
-
-    def put_entity(self, ref: str, *, label: str | None = None, aliases: Sequence[str] | None = None) -> dict[str, Any]:
-        """Name an entity, and let more names lead to it. Names that it has already stay; `split_entity` takes them."""
-        return drive(self._memories.put_entity(ref, label=label, aliases=aliases))
-
-    def merge_entities(self, ref: str, into: str, *, forced: bool = False) -> dict[str, Any]:
-        """Say that two entities are the same; the first is another name of the second, on every card, at once."""
-        return drive(self._memories.merge_entities(ref, into, forced=forced))
-
-    def split_entity(self, ref: str, *, aliases: Sequence[str]) -> dict[str, Any]:
-        """Say that some names of an entity, or refs that were merged into it, are one of their own."""
-        return drive(self._memories.split_entity(ref, aliases=aliases))
-
-    def undo_entity_change(self, change_id: str) -> dict[str, Any]:
-        """Take a change back; refused when what it changed was changed again since."""
-        return drive(self._memories.undo_entity_change(change_id))
-
-    def decide_entity_suggestion(self, suggestion_id: str, accept: bool) -> dict[str, Any]:
-        """Say whether two that may be the same are; if so they are merged, and if not, nobody asks again."""
-        return drive(self._memories.decide_entity_suggestion(suggestion_id, accept))
 
     def conversation_context(
         self,

@@ -10,5 +10,5 @@ from recollect.service.conversation.todos import Todos
 from recollect.service.conversation.turns import Conversing
 
 
-class Conversations(Conversing, Sessions, Todos, Seeds, Personas, Entities):
-    """Sessions, turns, todos, seeds, personas and entities, in the name of one caller."""
+class Conversations(Conversing, Sessions, Todos, Entities, Seeds, Personas):
+    """Sessions, turns, todos, entities, seeds and personas, in the name of one caller."""

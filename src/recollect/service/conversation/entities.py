@@ -146,7 +146,7 @@ class Entities(Person):
             registry = await _registry_within(under_way, shelf, self._owner, names)
             return rules.put(registry, named, label, aliases)
 
-        return await self._entity_told(str(named), await self._change(ChangeKind.PUT, steps))
+        return await self._told_of(str(named), await self._change(ChangeKind.PUT, steps))
 
     async def merge_entities(self, ref: str, into: str, *, forced: bool = False) -> dict[str, Any]:
         """Say that two entities are the same; the first is another name of the second, on every card, at once."""
@@ -157,7 +157,7 @@ class Entities(Person):
             registry = await _registry_within(under_way, shelf, self._owner, [str(gone), str(stays)])
             return rules.merge(registry, gone, stays, forced=forced)
 
-        return await self._entity_told(str(stays), await self._change(ChangeKind.MERGE, steps))
+        return await self._told_of(str(stays), await self._change(ChangeKind.MERGE, steps))
 
     async def split_entity(self, ref: str, *, aliases: Sequence[str]) -> dict[str, Any]:
         """Say that some names of an entity, or refs that were merged into it, are one of their own."""
@@ -167,7 +167,7 @@ class Entities(Person):
             return rules.split(await _registry_within(under_way, shelf, self._owner, [str(whole)]), whole, aliases)
 
         change = await self._change(ChangeKind.SPLIT, steps)
-        return await self._entity_told(change.steps[0].ref if change else str(whole), change)
+        return await self._told_of(change.steps[0].ref if change else str(whole), change)
 
     async def undo_entity_change(self, change_id: str) -> dict[str, Any]:
         """Take a change back; refused when what it changed was changed again since."""
@@ -182,7 +182,7 @@ class Entities(Person):
                 raise NotFound("change not found")
             held = msgspec.json.decode(raw, type=Change)
             registry = await _registry_within(under_way, shelf, self._owner, held.refs)
-            made = self._changed(under_way, ChangeKind.UNDO, rules.undo(registry, held), undoes=held.id)
+            made = self._change_made(under_way, ChangeKind.UNDO, rules.undo(registry, held), undoes=held.id)
             await _carry_out(under_way, shelf, registry, made)
             shelf.put_change(under_way.draft, msgspec.structs.replace(held, undone_by=made.id))
             await _reopen(under_way, shelf, held)
@@ -209,7 +209,7 @@ class Entities(Person):
             change_id = None
             if accept and not _is_moot(held, registry):
                 steps = rules.merge(registry, parsed(held.ref), parsed(held.into))
-                made = self._changed(under_way, ChangeKind.MERGE, steps, suggestion=held.id)
+                made = self._change_made(under_way, ChangeKind.MERGE, steps, suggestion=held.id)
                 await _carry_out(under_way, shelf, registry, made)
                 change_id = made.id
             decided = _decided(held, under_way, self._reviewer, accepted=accept, change=change_id)
@@ -232,20 +232,20 @@ class Entities(Person):
             if not decided:
                 return None
             registry = await _registry_within(under_way, shelf, self._owner, [each.ref for each in decided])
-            made = self._changed(under_way, kind, decided)
+            made = self._change_made(under_way, kind, decided)
             await _carry_out(under_way, shelf, registry, made)
             return made
 
         return await self._within(work)
 
-    def _changed(self, under_way: Promoting, kind: ChangeKind, steps: tuple[Step, ...], **more: str) -> Change:
+    def _change_made(self, under_way: Promoting, kind: ChangeKind, steps: tuple[Step, ...], **more: str) -> Change:
         made = Change(id=under_way.new_id("ech"), kind=kind, steps=steps, at=under_way.now, by=self._reviewer)
         return msgspec.structs.replace(made, **more)
 
     async def _within(self, work: Callable[[Promoting], Awaitable[Result]]) -> Result:
         return await self._workings.remembering.within(self._caller, Places(self._owner), work)
 
-    async def _entity_told(self, ref: str, change: Change | None) -> dict[str, Any]:
+    async def _told_of(self, ref: str, change: Change | None) -> dict[str, Any]:
         """The entity after a change, with the change."""
         registry = await self._registry(await self._shelf(), [ref])
         held = registry.held(ref)

@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 
-from recollect.domain.conversation.loops import signature
+from recollect.domain.conversation.completions import Change, heard
+from recollect.domain.conversation.loop_words import signature
+from recollect.domain.conversation.loops import filtered, loops_in
 from recollect.domain.conversation.todos import Loop, LoopKind, Todo, TodoReason, TodoStatus
 from recollect.domain.errors import InvalidRequest
 from recollect.domain.filters import parse_filter
@@ -17,9 +19,12 @@ from recollect.domain.reasons import Plane
 from recollect.ports.store import Store
 from recollect.service.conversation.kept import keep_todo, kept
 from recollect.service.conversation.places import Talks
+from recollect.service.conversation.shown import shown_todo
 from recollect.service.pipeline.places import blinded
 from recollect.service.pipeline.promoting import Promoting
 
+OPENED, KNOWN, COMPLETED, SKIPPED, HABIT = "opened", "known", "completed", "skipped", "became_habit"
+"""What became of a loop that was heard of."""
 WIN_SECONDS = 48 * 3_600
 """For so long it is told that something was done."""
 _PAGE = 200
@@ -47,6 +52,32 @@ class Looping:
     at: Instant
     session: str | None = None
     captures: tuple[str, ...] = ()
+
+    async def hear(self, text: str, names: tuple[str, ...]) -> list[dict[str, Any]]:
+        """What becomes of the todos by what the user says, and what that opens."""
+        pending = {each.id: each for each in await self.pending()}
+        changes = heard(text, list(pending.values()), self.at)
+        told = [await self._become(pending[each.todo_id], each) for each in changes]
+        for loop in filtered(loops_in(text, names=names)):
+            opened, todo = await self.open(loop)
+            reason = None if opened else TodoReason.REPEATED.value
+            told.append({"outcome": OPENED if opened else KNOWN, "todo": shown_todo(todo), "reason": reason})
+        return told
+
+    async def _become(self, todo: Todo, change: Change) -> dict[str, Any]:
+        """Carry out what was heard of a todo."""
+        done = change.status is TodoStatus.COMPLETED
+        habit = None if change.became is None else (await self.open(change.became))[1]
+        wanted = msgspec.structs.replace(
+            todo,
+            status=change.status,
+            kind=change.kind or todo.kind,
+            completed_at=self.at if done else None,
+            became=None if habit is None else habit.id,
+        )
+        outcome = HABIT if habit is not None else COMPLETED if done else SKIPPED
+        settled = self.settle(todo, wanted, change.reason)
+        return {"outcome": outcome, "todo": shown_todo(settled), "reason": change.reason.value}
 
     async def open(self, loop: Loop) -> tuple[bool, Todo]:
         """Keep an open loop; False, and the todo, where one is pending that means the same."""

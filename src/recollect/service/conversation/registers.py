@@ -9,9 +9,10 @@ import msgspec
 
 from recollect.domain.address import Address, Namespace, namespace
 from recollect.domain.entities.likeness import MOST_SUGGESTIONS, Likeness, Suggestion, suggested
-from recollect.domain.entities.refs import is_ref, label_or_none, name_in, parsed
+from recollect.domain.entities.refs import is_ref, label_or_none, name_in, named_in, parsed
 from recollect.domain.entities.registry import Change, Entity, Registry, canonical
 from recollect.domain.filters import parse_filter
+from recollect.domain.governance.terms import Space
 from recollect.domain.instants import Instant
 from recollect.domain.queries import Archived, Find, Order, Page
 from recollect.domain.reasons import Plane
@@ -178,6 +179,19 @@ async def note_entities(
         shelf.put_entity(draft, entity)
         await _suggest(under_way, shelf, entity, new[:place])
     return tuple(each.ref for each in new)
+
+
+async def note_spoken_of(under_way: Promoting) -> tuple[str, ...]:
+    """Note whom the user's own memories tell of that this transaction wrote, or heard once more.
+
+    What one persona alone knows is told of nowhere else: the entities are those that all of them know.
+    """
+    heard = [*under_way.promoted, *under_way.mentioned]
+    own = [each for each in heard if each.space is Space.USER and each.persona is None and each.consent_id is None]
+    named = [pair for record in own for pair in named_in(record)]
+    if not named:
+        return ()
+    return await note_entities(under_way, under_way.places.user, named, under_way.moment or under_way.now)
 
 
 async def _suggest(under_way: Promoting, shelf: Shelf, entity: Entity, beside: Sequence[Entity]) -> None:

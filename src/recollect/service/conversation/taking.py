@@ -8,10 +8,13 @@ from typing import Any
 import msgspec
 
 from recollect.domain.callers import Action
+from recollect.domain.conversation.describing import SHADOW
 from recollect.domain.conversation.personas import DEFAULT_PERSONA, Persona
 from recollect.domain.conversation.sessions import Message, Session, SessionState
 from recollect.domain.conversation.summaries import ROLLING_EVERY, SPINE_EVERY
 from recollect.domain.errors import InvalidRequest, NotFound
+from recollect.domain.governance.redaction import WITHHELD
+from recollect.domain.governance.terms import Source
 from recollect.domain.instants import Instant
 from recollect.domain.promotion import shapes
 from recollect.domain.remembering.captures import Capture
@@ -30,6 +33,7 @@ from recollect.service.conversation.kept import (
     persona_of,
     state_of,
 )
+from recollect.service.conversation.looping import Looping
 from recollect.service.conversation.places import ROLLING, SPINE, Talks, open_note
 from recollect.service.conversation.shown import shown, shown_session
 from recollect.service.pipeline.engine import Remembering
@@ -57,6 +61,8 @@ class Turn:
     ai: Capture | None
     found: Extracted | None
     """What was found in the words of the user."""
+    unfit: tuple[Remembered, ...] = ()
+    """What was found and is no memory."""
 
     @property
     def captures(self) -> tuple[Capture, ...]:
@@ -82,6 +88,7 @@ class Taking:
         self.way.places = Places(turn.owner, session.id, turn.project)
         await self.way.ruling.allow(Action.WRITE, self.talks.sessions.segments, session.id)
         remembered = await self._remember(session)
+        loops = await self._hear(session, persona, at)
         before = await state_of(self.way.draft, self.talks, session.persona)
         state = before if turn.user is None else before.heard(turn.user.text, at)
         session = session.said(at, by_user=turn.user is not None)
@@ -100,8 +107,8 @@ class Taking:
             "opened": opened,
             "closed": None if closed is None else shown_session(closed),
             "captures": [each.id for each in turn.captures],
-            "remembered": [each.told() for each in remembered],
-            "loops": [],
+            "remembered": [each.told() for each in (*remembered, *turn.unfit)],
+            "loops": loops,
             "due": [each.told() for each in self.due],
             "by": None if turn.found is None else turn.found.by,
             "trouble": None if turn.found is None else turn.found.trouble,
@@ -162,7 +169,8 @@ class Taking:
 
     async def _remember(self, session: Session) -> list[Remembered]:
         """Append the captures, and remember what of the user's words the rules let in."""
-        turn, found = self.turn, []
+        turn, found = self.turn, list[Remembered]()
+        self.way.moment, self.way.origin = turn.at, SHADOW
         for capture in turn.captures:
             mine = msgspec.structs.replace(capture, session=session.id)
             address = self.way.places.captures(mine.id)
@@ -175,6 +183,15 @@ class Taking:
             only = session.persona if turn.private else None
             found += await self.engine.look_into(self.way, mine, extracted or silent, only)
         return found
+
+    async def _hear(self, session: Session, persona: Persona, at: Instant) -> list[dict[str, Any]]:
+        """What becomes of the todos by what the user says in their own words."""
+        said = self.turn.user
+        if said is None or said.source is not Source.USER:
+            return []
+        text = said.text.replace(WITHHELD, " ").strip()
+        names = tuple(each for each in (persona.name, persona.label) if each)
+        return await Looping(self.way, self.talks, session.persona, at, session.id, (said.id,)).hear(text, names)
 
     async def _say(self, session: Session, at: Instant) -> int:
         """Draft the message; its number."""

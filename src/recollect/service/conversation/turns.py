@@ -14,11 +14,14 @@ from recollect.domain.instants import Instant, after_seconds
 from recollect.domain.promotion import shapes
 from recollect.domain.remembering.captures import Capture
 from recollect.domain.text import flaw_in
+from recollect.ports.extractor import Extracted
+from recollect.service.conversation.fitting import fitted, personas, window
 from recollect.service.conversation.places import Talks
 from recollect.service.conversation.taking import Taking, Turn
 from recollect.service.pipeline.capturing import Capturing
 from recollect.service.pipeline.places import Places
 from recollect.service.pipeline.promoting import Promoting
+from recollect.service.pipeline.proposals import Remembered
 from recollect.service.pipeline.requests import REMEMBERED_SECONDS, marker_of
 from recollect.service.reading import read_moment
 
@@ -90,6 +93,7 @@ class Conversing(Capturing):
         ai = self._said(given, "ai", 1, at)
         if user is None and ai is None:
             raise InvalidRequest("say what the user said, what the persona answered, or both", field="user")
+        found, refused = await self._found(user)
         return Turn(
             owner=self._owner,
             persona=given["persona"],
@@ -100,8 +104,20 @@ class Conversing(Capturing):
             told=told,
             user=user,
             ai=ai,
-            found=None if user is None else await self._workings.remembering.extracted(user),
+            found=found,
+            unfit=refused,
         )
+
+    async def _found(self, user: Capture | None) -> tuple[Extracted | None, tuple[Remembered, ...]]:
+        """What is found in the user's words, and why some of that is no memory. The rules know that by themselves."""
+        engine = self._workings.remembering
+        if user is None:
+            return None, ()
+        found = await engine.extracted(user)
+        if not engine.extractor.asks:
+            return found, ()
+        late = await window(engine.store, self._tenant, self._owner, user.text, user.at)
+        return fitted(found, late, await personas(engine.store, self._tenant))
 
     def _said(self, given: Mapping[str, Any], whose: str, place: int, at: Instant) -> Capture | None:
         """The capture of somebody's words; None when they said nothing."""

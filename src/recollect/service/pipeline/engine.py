@@ -32,6 +32,7 @@ from recollect.ports.keys import Keyring
 from recollect.ports.store import Store
 from recollect.ports.units import UnitOfWork
 from recollect.service.conversation.places import DUE, OPEN
+from recollect.service.conversation.registers import note_spoken_of
 from recollect.service.guard import Guard
 from recollect.service.pipeline.draft import Draft
 from recollect.service.pipeline.lapsing import Lapsing
@@ -110,6 +111,7 @@ class Remembering:
                 key=key,
             )
             result = await work(under_way)
+            await note_spoken_of(under_way)
             under_way.finish(cause)
             return result
 

@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from recollect.domain.callers import Action
+from recollect.domain.conversation.describing import described
+from recollect.domain.conversation.weighing import mentioned
 from recollect.domain.errors import NotFound
 from recollect.domain.governance.axes import AXES
 from recollect.domain.governance.conflicts import Conflict
@@ -60,6 +62,12 @@ class Promoting(Shelving):
     ruling: Ruling
     written: list[Item] = field(default_factory=list)
     promoted: list[Record] = field(default_factory=list)
+    mentioned: list[Record] = field(default_factory=list)
+    """Records that say what was said once more."""
+    moment: Instant | None = None
+    """When what is considered was said, where that was not now."""
+    origin: str | None = None
+    """How what is considered came to be found, in the words of conversations."""
 
     # -- one statement
 
@@ -179,6 +187,7 @@ class Promoting(Shelving):
         check = queued.proposal.contradiction_check
         same = check.existing if check.verdict is ContradictionVerdict.SAME_VALUE else _same(made, rivals)
         if same is not None:
+            await self._mention(same, rivals, origin)
             return Remembered(Outcome.KNOWN, found.statement, Reason.ALREADY_KNOWN, existing=same)
         if check.verdict is ContradictionVerdict.RESOLVED_FOR_EXISTING:
             if found.conflict is not None:
@@ -222,6 +231,15 @@ class Promoting(Shelving):
         return Remembered(
             Outcome.WAITING, found.statement, review.reason, review.rule, None, waiting.id, check.existing
         )
+
+    async def _mention(self, record_id: str, rivals: Sequence[Record], origin: Origin) -> None:
+        """Count that a user said once more what a record says; what others repeat makes nothing weigh more."""
+        record = next((each for each in rivals if each.id == record_id), None)
+        if record is None or origin.source is not Source.USER or origin.moved_from is not None:
+            return
+        counted = mentioned(record, self.moment or self.now)
+        await self.write(counted)
+        self.mentioned.append(counted)
 
     # -- what is refused
 
@@ -345,6 +363,7 @@ class Promoting(Shelving):
             promotion_reason=None if request is None else str(request.reason),
             persona=origin.persona,
         )
+        record = described(record, rivals, self.origin)
         for rival in rivals:
             await self.end(rival, Reason.SUPERSEDED, record.id)
         await self.write(record)

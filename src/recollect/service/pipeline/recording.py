@@ -9,6 +9,7 @@ import msgspec
 
 from recollect.domain.address import ROOT, Address, Namespace
 from recollect.domain.callers import Action
+from recollect.domain.conversation.describing import pinned as described_as_pinned
 from recollect.domain.errors import InvalidQuery, InvalidRequest, NotFound
 from recollect.domain.filters import Filter, parse_filter
 from recollect.domain.governance.phases import PhaseRequest
@@ -186,7 +187,7 @@ class Recording(Capturing):
             held = await under_way.still_there(record)
             if held is None:
                 raise NotFound("record not found")
-            changed = msgspec.structs.replace(held, pinned=pinned)
+            changed = described_as_pinned(held, keep=pinned)
             await under_way.write(changed)
             return changed
 
