@@ -302,6 +302,7 @@ def rules_of(settings: Settings) -> Rules:
         settings.index_seconds,
         settings.index_batch,
         settings.usage_importance,
+        settings.curator,
     )
 
 

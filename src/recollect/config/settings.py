@@ -148,6 +148,12 @@ class Settings:
         "loads adds 1, up to this. 0 means that use changes nothing.",
         live=True,
     )
+    curator: bool = _setting(
+        False,
+        "Whether the memories of conversations are curated by themselves, daily and whenever there are 25 new ones. It "
+        "can be undone, but it changes what is recalled without anybody asking, so it is off unless it is wanted.",
+        live=True,
+    )
     embedder: str = _setting(
         "local",
         "What makes the vectors for search by meaning: `local`, a model in the service itself; `openai`, a server that "
@@ -406,7 +412,7 @@ _NUMBERS = (
     ("shutdown_seconds", 0, 3_600),
     ("jwt_leeway_seconds", 0, 60),
 )
-_SWITCHES = ("allow_plain_http", "vectors_half", "tenant_policies", "require_justification")
+_SWITCHES = ("allow_plain_http", "vectors_half", "tenant_policies", "require_justification", "curator")
 _SECRETS = (
     "store",
     "vectors",

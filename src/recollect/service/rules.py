@@ -24,6 +24,9 @@ class Rules:
     usage_importance: int = 0
     """By how much the importance of a memory may grow with use when it is ranked."""
 
+    curator: bool = False
+    """Whether memories are curated without anybody asking for it."""
+
     def follow(self, other: Rules) -> None:
         """Take over what another says, for everybody who holds this one."""
         for each in fields(other):

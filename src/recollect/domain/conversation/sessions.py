@@ -61,7 +61,7 @@ class CuratorState(msgspec.Struct, frozen=True):
 
     last_run_at: Instant | None = None
     last_memory_count_at_run: int = 0
-    """Active memories that it left; new ones are counted from there."""
+    """Active memories that it left."""
 
 
 class SessionState(msgspec.Struct, frozen=True, kw_only=True):

@@ -104,6 +104,8 @@ class Reason(StrEnum):
     """The consent that it rested on was taken back."""
     UNDONE = "undone"
     """What it came from was undone."""
+    CURATED = "curated"
+    """It was archived by the curator."""
 
     # What decided a conflict.
     AUTHORITY = "authority"

@@ -44,7 +44,9 @@ from recollect.domain.governance.traces import (
 
 _Rule = Literal["authority", "correction", "recency", "importance"]
 _Forgot = Literal["ttl_expired", "decay"]
-_Gone = Literal["superseded", "expired", "promoted", "retracted", "consent_revoked", "consent_lost", "undone"]
+_Gone = Literal[
+    "superseded", "expired", "promoted", "retracted", "consent_revoked", "consent_lost", "undone", "curated"
+]
 
 
 class Teller(msgspec.Struct, frozen=True):

@@ -189,7 +189,9 @@ class DeletedTrace(Trace, frozen=True, kw_only=True, tag="memory_deleted"):
     owner: str
     phase_id: str
     memory_id: str
-    reason: Literal["superseded", "expired", "promoted", "retracted", "consent_revoked", "consent_lost", "undone"]
+    reason: Literal[
+        "superseded", "expired", "promoted", "retracted", "consent_revoked", "consent_lost", "undone", "curated"
+    ]
     policy_snapshot: dict[str, Any]
     replaced_by: str | UnsetType = UNSET
 

@@ -145,6 +145,10 @@ class Counting:
             if cursor is None:
                 return Snapshot(phase.id, tuple(members))
 
+    async def item_of(self, space: Space, statement: Statement, origin: Origin) -> Item:
+        """The item of semantic memory that a statement becomes, with an id and a tick of its own."""
+        return await self._made(space, Kind.SEMANTIC, statement, origin)
+
     async def withheld_item(self, space: Space, statement: Statement, origin: Origin) -> Item:
         """The item that something would have become which may not be kept."""
         return await self._made(space, Kind.SEMANTIC, statement, origin)

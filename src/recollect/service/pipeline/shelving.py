@@ -34,7 +34,7 @@ from recollect.service.pipeline.proposals import Origin, Waiting
 
 FIELDS = '["text"]'
 """What of a record can be searched for."""
-_KEPT = frozenset({Reason.SUPERSEDED, Reason.PROMOTED})
+_KEPT = frozenset({Reason.SUPERSEDED, Reason.PROMOTED, Reason.CURATED})
 """Why a record is past and not gone."""
 _CONSENTS = 1_000
 """So many consents are read at once."""
@@ -117,6 +117,26 @@ class Shelving(Counting):
             self.draft.delete(ending(record.id, record.ends_at))
         digests = self._digests(record.entity, record.predicate, record.value, record.dedup_key)
         await self._unclaim(space, key, digests)
+
+    async def restore(self, past: Record) -> Record:
+        """Draft that a record which was put away is there again, exactly as it was."""
+        record = msgspec.structs.replace(past, ended_at=None, ended_reason=None, superseded_by=None)
+        await self.write(record)
+        return record
+
+    async def beside(self, record: Record) -> tuple[Record, ...]:
+        """The other live records of the space and persona about the same thing, where it has one value at a time."""
+        if record.predicate in self.terms.policy.contradictions.many_valued:
+            return ()
+        about = blinded(self.key, "about", record.entity, record.predicate)
+        found = await self.draft.at(self.places.claim(record.space, about)) or {}
+        live = []
+        for key in found.get("ids", ()):
+            raw = await self.draft.bytes_at(self.places.record(record.space, key))
+            other = None if raw is None else live_record(raw)
+            if other is not None and other.id != record.id and other.persona == record.persona:
+                live.append(other)
+        return tuple(live)
 
     async def _unclaim(self, space: Space, key: str, digests: Iterable[str]) -> None:
         """Draft that a record no longer says anything about what it was about."""
