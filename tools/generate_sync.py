@@ -19,6 +19,7 @@ SOURCES = (
     ("conversation/entities", "Entities"),
     ("conversation/seeds", "Seeds"),
     ("conversation/personas", "Personas"),
+    ("conversation/curating", "Curating"),
     ("conversation/contexts", "ConversationContexts"),
     ("pipeline/capturing", "Capturing"),
     ("pipeline/recording", "Recording"),

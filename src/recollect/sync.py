@@ -450,6 +450,24 @@ class MemoriesSync:
         """
         return drive(self._memories.put_persona(name, settings, expected_version=expected_version))
 
+    def curate(self, *, persona: str | None = None, dry_run: bool = False) -> dict[str, Any]:
+        """Put away copies and trifles, and tell together what is known of one entity; all of it can be undone.
+
+        With a persona, only what that one knows is looked at. With `dry_run`, nothing is written, and the same is told.
+        """
+        return drive(self._memories.curate(persona=persona, dry_run=dry_run))
+
+    def list_curations(self, *, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
+        """What the curator did, newest first: ids, and nothing of what the memories say."""
+        return drive(self._memories.list_curations(limit=limit, cursor=cursor))
+
+    def undo_curation(self, curation_id: str) -> dict[str, Any]:
+        """Take back what one run of the curator did: what was put away is there again, as it was.
+
+        What changed since stays as it is, and the answer says which that is and why.
+        """
+        return drive(self._memories.undo_curation(curation_id))
+
     def conversation_context(
         self,
         query: str | None = None,

@@ -232,7 +232,7 @@ def entities(cast: Cast) -> None:
 
 @scene("names that sound alike are suggested to be one, and are not suggested again once rejected")
 def suggested(cast: Cast) -> None:
-    talk(cast.alice, "My brother is Makesh.", "My friend is Mukesh.")
+    talk(cast.alice, "My brother Makesh lives in Berlin.", "My friend Mukesh lives in Austin.")
     (found,) = cast.alice.list_entity_suggestions()["suggestions"]
     assert {found["entity"]["ref"], found["into"]["ref"]} == {"person:makesh", "person:mukesh"}
     with refused("not_found"):
@@ -244,10 +244,21 @@ def suggested(cast: Cast) -> None:
 
 @scene("the curator says what it would do, does it, and takes it back")
 def curated(cast: Cast) -> None:
-    talk(cast.alice, "My name is Ada.", "I prefer tea.")
-    assert cast.alice.curate(dry_run=True)["actions"] == []
+    about = ("lives in Austin", "works at Acme", "plays chess")
+    talk(cast.alice, *(f"My friend John {each}." for each in about))
+    would = cast.alice.curate(dry_run=True)
+    assert ([each["kind"] for each in would["actions"]], would["curation_id"]) == (["fold"], None)
+    assert len(cast.alice.list_records()["records"]) == 3
     done = cast.alice.curate()
-    assert done["actions"] == []
+    assert [each | {"made": None} for each in done["actions"]] == would["actions"]
+    (listed,) = cast.alice.list_curations()["curations"]
+    assert listed["curation_id"] == done["curation_id"]
+    assert [each["text"] for each in cast.alice.get_entity("person:john")["facts"]] == [done["actions"][0]["text"]]
+    with refused("not_found"):
+        cast.bob.undo_curation(done["curation_id"])
+    back = cast.alice.undo_curation(done["curation_id"])
+    assert (len(back["restored"]), len(back["removed"]), back["not_restored"]) == (3, 1, [])
+    assert cast.alice.curate(persona="coach", dry_run=True)["dry_run"] is True
     assert cast.bob.list_curations()["curations"] == []
     with refused("forbidden"):
         cast.reader.curate()

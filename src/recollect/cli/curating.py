@@ -29,10 +29,12 @@ def curate(
         here.screen.say(_action(each))
     if not told["actions"]:
         here.screen.say("everything is in order")
-    elif dry_run:
+    for each in told["skipped_actions"]:
+        here.screen.note(f"left to the next run, since it changed meanwhile: {', '.join(map(calm, each['archived']))}")
+    if told["actions"] and dry_run:
         here.screen.note("nothing was changed; without --dry-run, this is done")
-    else:
-        here.screen.note(f"recollect curate undo {calm(str(told['id']))} takes it back")
+    elif told["actions"]:
+        here.screen.note(f"recollect curate undo {calm(str(told['curation_id']))} takes it back")
 
 
 def _action(told: dict[str, Any]) -> str:
@@ -51,7 +53,7 @@ def curations(here: Here, limit: Limit = 20, cursor: Cursor = None) -> None:
         here.screen.document(page)
         return
     rows = [
-        (each["id"], when(read(each["at"])), counted(len(each["actions"]), "action"), when(read(each["undone_at"])))
+        (each["curation_id"], when(read(each["at"])), counted(len(each["actions"]), "action"), when(read(each["undone_at"])))
         for each in page["curations"]
     ]
     listed(here, ("id", "at", "what", "undone"), rows, page["cursor"], "the curator did nothing")
@@ -67,5 +69,7 @@ def undo(here: Here, curation_id: Annotated[str, typer.Argument(metavar="ID", he
         here.screen.document(told)
         return
     here.screen.say(f"{counted(len(told['restored']), 'memory', 'memories')} brought back")
+    for name in told["removed"]:
+        here.screen.say(f"  {calm(name)}: told together no more")
     for each in told["not_restored"]:
         here.screen.say(f"  {calm(str(each['id']))}: not brought back: {calm(str(each['reason']))}")
