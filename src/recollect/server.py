@@ -39,6 +39,7 @@ from recollect.surfaces.rest.app import make_app
 from recollect.surfaces.rest.connections import BoundedConnection
 from recollect.surfaces.service import Service
 from recollect.surfaces.telemetry import Telemetry
+from recollect.workers.chronicler import Chronicler
 from recollect.workers.counter import Counter
 from recollect.workers.indexer import Indexer
 from recollect.workers.rememberer import Rememberer
@@ -320,7 +321,15 @@ def _workers(workings: Workings, service: Service) -> tuple[Rounds, ...]:
         seconds=lambda: _COUNT_SECONDS,
         report=service.metrics.queued,
     )
-    return sweeper, indexer, rememberer, counter
+    chronicler = Chronicler(
+        workings.store,
+        workings.summarizing,
+        holder=holder,
+        seconds=lambda: min(rules.index_seconds, _INDEX_SECONDS),
+    )
+    workings.summarizing.inline = False
+    workings.summarizing.wake = chronicler.wake
+    return sweeper, indexer, rememberer, counter, chronicler
 
 
 def _handle_signals(loop: asyncio.AbstractEventLoop, server: _Server, reload: Reload) -> None:

@@ -11,6 +11,7 @@ from recollect.domain.clauses import clauses_in, led
 from recollect.domain.conversation.loop_words import (
     HABIT_MARK,
     RECURRENCE,
+    TIME,
     base_of,
     is_past,
     keywords,
@@ -45,10 +46,11 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 _ADV = (
     rf"(?:{either('just, already, finally, now, also, actually, totally, officially, even, successfully, all, so')} )*"
 )
-_OWN = r"(?:I|we|I've|I have|we've|we have|I'm|I am|we're|we are|I had|I'd)"
+_OWN = r"(?:I|we|I've|I have|we've|we have|I'm|I am|we're|we are|I had)"
 _DONE = re.compile(
     rf"(?:{_OWN} )?{_ADV}(?:did|done|finished|completed|went for|took|had (?:my|our)"
-    r"|got (?:it|that|this|everything) done|managed to|got around to|got round to|took care of|wrapped up|crossed off|checked off|knocked out|sorted out)\b",
+    r"|got (?:it|that|this|everything) done|managed to|got around to|got round to|took care of|wrapped up"
+    r"|crossed off|checked off|knocked out|sorted out)\b",
     re.IGNORECASE,
 )
 _IS_DONE = re.compile(
@@ -57,6 +59,7 @@ _IS_DONE = re.compile(
     re.IGNORECASE,
 )
 _ACTED = re.compile(rf"(?P<own>{_OWN} )?(?P<soon>{_ADV})(?P<verb>[^\W\d_]+)\b", re.IGNORECASE)
+_JOINED = re.compile(r",? (?:and|then|and then) (?:also |finally |even )?(?P<verb>[^\W\d_]+)\b", re.IGNORECASE)
 _MENTAL = frozenset(
     re.findall(
         r"\w+",
@@ -72,17 +75,17 @@ _MENTAL = frozenset(
 """Verbs of the mind, and those that tell of nothing that was carried out."""
 _UNDONE = re.compile(
     r"\b(?:\w+n't|not|never|no|cannot|forgot|failed|almost|nearly|barely|hardly|half|partly|without|yet"
-    r"|supposed to|unable|still (?:need|have|working)|trying to|haven't|tomorrow|later|next (?:week|month|year|time)|soon"
+    r"|supposed to|unable|still (?:need|have|working)|trying to|tomorrow|later|next (?:week|month|year|time)|soon"
     r"|will|'ll|would|'d|should|could|can|must|need(?:s|ed)? to|have to|has to|got to|gotta|going to|gonna"
-    r"|want(?:s|ed)? to|how to|about to|to be|when|once|until|till|unless|as soon as|by the time|if|whether|wish|hope|maybe|might|want"
-    r"|instead of|used to)\b|'ll\b|'d\b(?! done)",
+    r"|want(?:s|ed)? to|how to|about to|to be|when|once|until|till|unless|as soon as|by the time|if|whether|wish|hope"
+    r"|maybe|might|want|instead of|used to)\b|'ll\b|'d\b(?! done)",
     re.IGNORECASE,
 )
 _OFF_ALONE = re.compile(
     r"(?:(?:oh|no|ah|actually|ok|okay|well|wait|hmm|ugh|um)[,. ]+)*"
     r"(?:never ?mind|nvm|forget (?:it|that|about (?:it|that))|scratch that|cancel that|drop (?:it|that)|strike that"
     r"|ignore that|I (?:changed|'ve changed|have changed) my mind|I take (?:it|that) back|on second thought,? no)"
-    r"(?P<rest>[,.!… ]*(?:then|please|thanks|actually|it's fine|that's fine|it's ok(?:ay)?|lol|haha|about (?:that|it))?[.!… ]*)$",
+    r"(?:[,.!… ]+(?:then|please|thanks|actually|(?:it|that)'s (?:fine|ok|okay)|lol|haha|about (?:that|it)))?[.!… ]*$",
     re.IGNORECASE,
 )
 _OFF_NAMED = re.compile(
@@ -101,12 +104,13 @@ _OFF_NAMED = re.compile(
 )
 _NEEDS_MORE = re.compile(r"\b(?:any ?more|after all|no longer|now)\b", re.IGNORECASE)
 _RECURS_ALONE = re.compile(
-    rf"(?:(?:and|but|actually|well|so|it's|that's|I (?:do|want|need) (?:that|it|this|to do (?:it|that|this))|make (?:it|that)|a"
-    rf"|my|as|part of|in|of|I mean|to be|I'll do (?:it|that|this)|this|it|that|is|should be)[, ]*)*{RECURRENCE.pattern}\W*$",
+    r"(?:(?:and|but|actually|well|so|it's|that's|I (?:do|want|need|want to do|need to do|'ll do)|I'll do|make|an?|my|as"
+    rf"|part of|in|of|I mean|to be|this|it|that|is|should be)[, ]+)*{RECURRENCE.pattern}\W*$",
     re.IGNORECASE,
 )
 _SMALL_TALK = re.compile(r"\bweather\b|\bjust thinking\b|\bby the way\b|\bbtw\b", re.IGNORECASE)
-_SIGNALS = frozenset("finish complet done manag wrap check cross knock sort care handl".split())
+_SIGNALS = frozenset({"finish", "complet", "done", "manag", "wrap", "check", "cross", "knock", "sort", "care", "handl"})
+"""Stems of the words that say that something is done, and not what."""
 
 
 def heard(text: str, pending: Sequence[Todo], now: Instant) -> tuple[Change, ...]:
@@ -148,7 +152,17 @@ def _clauses(text: str) -> Iterator[str]:
             continue
         for clause in clauses_in(sentence):
             if not is_doubted(clause.plain):
-                yield clause.plain
+                yield from _acts(clause.plain)
+
+
+def _acts(clause: str) -> Iterator[str]:
+    """A clause, parted where a second deed of the same speaker begins."""
+    begin = 0
+    for joined in _JOINED.finditer(clause):
+        if _is_deed(joined["verb"]) and not _UNDONE.search(clause[begin : joined.start()]):
+            yield clause[begin : joined.start()]
+            begin = joined.start("verb")
+    yield clause[begin:]
 
 
 def _by_clause(clause: str, pending: Sequence[Todo], now: Instant) -> list[Change]:
@@ -233,7 +247,7 @@ def _covers(said: frozenset[str], todo: Todo) -> bool:
 
 
 def _begins_alike(clause: str, todo: Todo) -> bool:
-    """Whether a clause tells of a deed in the verb with which a todo begins, as in "went for a jog" and "go for a run"."""
+    """Whether a deed is told in the verb with which a todo begins, as in "went for a jog" and "go for a run"."""
     found, verb = _ACTED.match(clause), todo.content.split()
     if found is None or len(verb) < 2:
         return False
@@ -280,7 +294,9 @@ def _recurred(clause: str, commitments: Sequence[Todo], now: Instant) -> list[Ch
 
 
 def _recurring(todo: Todo, when: str) -> Change:
-    content = todo.content if RECURRENCE.search(todo.content) or not when else f"{todo.content} {when.lower()}"
+    content = todo.content
+    if RECURRENCE.search(content) is None and when:
+        content = f"{' '.join(TIME.sub(' ', content).split()) or content} {when}"
     words = "_".join(keywords(RECURRENCE.sub(" ", todo.content))) or signature(todo)
     habit = Loop(
         kind=LoopKind.HABIT,

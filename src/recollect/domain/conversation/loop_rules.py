@@ -1,4 +1,4 @@
-"""The rules for open loops: how people say what they will do, do regularly, turn over in their minds, or are at odds with.
+"""The rules for open loops: how people say what they will do, do regularly, turn over, or are at odds with.
 
 A rule is matched where a clause begins to say something. Its group `said` is what is kept.
 """
@@ -27,7 +27,7 @@ class LoopRule(NamedTuple):
 
 _OFTEN = either(
     "really, just, also, definitely, certainly, actually, still, totally, absolutely, then, now, probably, currently"
-    ", constantly, always, finally, seriously, lately, usually, often, normally, so, very, pretty, totally, kinda"
+    ", constantly, always, finally, seriously, lately, usually, often, normally, so, very, pretty, kinda"
 )
 _ADV = rf"(?:{_OFTEN} ){{0,2}}"
 _AM = r"(?:I'?m|I am)"
@@ -35,10 +35,11 @@ _BEEN = r"(?:I'?ve been|I have been)"
 _GOING = r"(?:going to|gonna|goin' to)"
 _WILL = rf"(?:I'll|I will|{_AM} {_ADV}{_GOING})"
 _SAID = r"(?P<said>\S.*)"
+_NAMED = r"(?!(?:it|that|this|what|which|he|she|they|you)\b)\S"
 _V = rf"{_ADV}{_SAID}"
 _MUST = either(
-    "need to, needta, have to, have got to, 've got to, gotta, got to, must, ought to, 'm supposed to, am supposed to"
-    ", better, 'd better, had better, should really, really should, should probably"
+    "need to, needta, have to, have got to, gotta, got to, must, ought to, am supposed to, better, had better",
+    "should really, really should, should probably",
 )
 _COMMITMENTS = (
     (
@@ -57,7 +58,7 @@ _COMMITMENTS = (
     (CLEAR, rf"{_WILL} (?:have to |need to |make sure (?:that )?(?:I |to ))?{_V}"),
     (CLEAR, rf"I {_ADV}(?:plan|intend) (?:to|on) {_V}"),
     (CLEAR, rf"(?:{_AM}|{_BEEN}) {_ADV}planning (?:to|on) {_V}"),
-    (WEAK, rf"I(?:'ve| have)? (?:decided|agreed|signed up) to {_V}"),
+    (WEAK, rf"I(?:'ve| have) (?:decided|agreed) to {_V}"),
 )
 _ONGOING = rf"(?:(?:{_AM}|{_BEEN}|I was) {_ADV}|I keep |(?:just |been |still )?)"
 _THREADS = (
@@ -73,28 +74,30 @@ _THREADS = (
     (
         CLEAR,
         (
-            rf"I (?:still )?(?P<said>(?:can't|cannot|can not|don't know how to) (?:decide|make up my mind) \S.*"
+            r"I (?:still )?(?P<said>(?:can't|cannot|can not|don't know how to) (?:decide|make up my mind) \S.*"
             r"|don't know (?:whether|if I) \S.*|wonder (?:whether|if) I \S.*)"
         ),
     ),
     (
         WEAK,
-        rf"(?P<lead>maybe|perhaps|possibly|hopefully) (?:(?:I'll|I should|I could|I can|I will|I might) )(?P<said>\S.*)",
+        rf"(?P<lead>maybe|perhaps|possibly|hopefully) I(?:'ll| should| could| can| will| might) {_SAID}",
     ),
     (WEAK, rf"I (?:think|guess|suppose) (?P<lead>I'll|I will|I might|I may|I should|I could) {_V}"),
     (WEAK, rf"I (?P<lead>might|may|could maybe|should maybe|maybe should) {_V}"),
 )
 _TROUBLING = (
     r"(?:is|are|'s|has been|have been|keeps?) (?:really |just |so |always |constantly )?"
-    r"(?:driving me (?:crazy|nuts|mad|insane|up the wall)|stressing me out|getting (?:in my way|in the way|to me|on my nerves)"
-    r"|bothering me|killing me|holding me back|bugging me|wearing me (?:out|down)|dragging me down|distracting me"
+    r"(?:driving me (?:crazy|nuts|mad|insane|up the wall)|stressing me out|getting (?:in (?:my|the) way|to me)"
+    r"|getting on my nerves|bothering me|killing me|holding me back|bugging me|wearing me (?:out|down)"
+    r"|dragging me down|distracting me"
     r"|annoying me|exhausting me|keeping me (?:up|awake)|slowing me down|interrupting (?:me|us|my \w+))"
 )
+_DISTURBING = either("interrupting, distracting, waking, breaking, crashing, failing, bothering, nagging, cancell?ing")
 _WORRY = either(
     "struggling (?:with|to), having (?:a (?:really )?(?:hard|tough|difficult|rough) time|trouble|difficulty|problems)"
     ", (?:sick|tired) (?:and tired )?of, fed up with, overwhelmed (?:by|with), stuck (?:on|with|in)"
-    ", stressed (?:out )?(?:about|by|over), burn(?:ed|t) out (?:by|from), worried (?:about|that), annoyed (?:by|with|that)"
-    ", procrastinating (?:on|with), falling behind (?:on|with|at)"
+    ", stressed (?:out )?(?:about|by|over), burn(?:ed|t) out (?:by|from), worried (?:about|that)"
+    ", annoyed (?:by|with|that), procrastinating (?:on|with), falling behind (?:on|with|at)"
 )
 _FRICTIONS = (
     (EXPLICIT, rf"(?:(?:{_AM}|{_BEEN}) )?(?P<said>{_ADV}{_WORRY} \S.*)"),
@@ -112,34 +115,30 @@ _FRICTIONS = (
     (CLEAR, rf"I {_ADV}(?P<said>(?:hate|can't stand) (?:that|when|how|having to)\b \S.*)"),
     (
         CLEAR,
-        r"I (?P<said>keep (?:forgetting|putting off|procrastinating|oversleeping|losing|missing|getting distracted)\b.*)",
+        r"I (?P<said>keep (?:forgetting|putting off|procrastinating|oversleeping|losing|missing|getting \w+ed)\b.*)",
     ),
-    (CLEAR, rf"(?P<said>(?!(?:it|that|this|what|which|he|she|they|you)\b)\S.{{0,80}}? {_TROUBLING}\b.*)"),
-    (
-        CLEAR,
-        r"(?P<said>(?!(?:it|that|this|what|which|he|she|they|you)\b)\S.{0,60}? keeps? (?:interrupting|distracting|waking"
-        r"|breaking|crashing|failing|bothering|nagging|cancell?ing|canceling)\b.*)",
-    ),
-    (
-        CLEAR,
-        r"(?P<said>(?!(?:it|that|this|what|which|he|she|they|you)\b)\S.{0,60}? (?:gets?|is getting) in (?:the|my) way\b.*)",
-    ),
+    (CLEAR, rf"(?P<said>{_NAMED}.{{0,80}}? {_TROUBLING}\b.*)"),
+    (CLEAR, rf"(?P<said>{_NAMED}.{{0,60}}? keeps? {_DISTURBING}\b.*)"),
+    (CLEAR, rf"(?P<said>{_NAMED}.{{0,60}}? gets? in (?:the|my) way\b.*)"),
 )
-_REGULAR = RECURRENCE.pattern
+_REGULARLY = rf"(?P<said>[a-z]+ (?:.{{0,120}} )?{RECURRENCE.pattern}.*)"
 _HABITS = (
     (
         CLEAR,
-        rf"I (?:(?:really )?(?:want|need|have|wanna|would like|plan|try|intend|like|aim) to |'d like to |should |must |usually )?"
-        rf"{_ADV}(?P<said>[a-z]+ (?:.{{0,120}} )?{_REGULAR}.*)",
+        (
+            r"I(?: (?:really )?(?:want|need|have|would like|plan|try|intend|like|aim) to| wanna|'d like to"
+            r"| should| must)? "
+            rf"{_ADV}{_REGULARLY}"
+        ),
     ),
     (
         CLEAR,
-        rf"(?:{_AM} (?:{_GOING}|trying to|planning to) |I'll |I will |I'd like to ){_ADV}(?P<said>[a-z]+ (?:.{{0,120}} )?{_REGULAR}.*)",
+        rf"(?:{_AM} (?:{_GOING}|trying to|planning to) |I'll |I will |I'd like to ){_ADV}{_REGULARLY}",
     ),
-    (CLEAR, rf"(?:{_BEEN}|{_AM}) {_ADV}(?P<said>\w+ing (?:.{{0,120}} )?{_REGULAR}.*)"),
+    (CLEAR, rf"(?:{_BEEN}|{_AM}) {_ADV}(?P<said>\w+ing (?:.{{0,120}} )?{RECURRENCE.pattern}.*)"),
     (
         CLEAR,
-        rf"(?:remind me to|I need to start|I want to start|I started) (?P<said>[a-z]+ (?:.{{0,120}} )?{_REGULAR}.*)",
+        rf"(?:remind me to|I need to start|I want to start|I started) {_REGULARLY}",
     ),
 )
 
@@ -157,31 +156,38 @@ LOOP_RULES: tuple[LoopRule, ...] = (
 """All rules, in the order in which they are tried."""
 NO_ACTION = re.compile(
     either(
-        "not, never, always, no longer, be(?! (?:at|in|on|home|back|there) ), been, have(?! (?:a |an |my |the |to )), see"
-        ", say, admit, bet, miss, love, like, hate, know, feel, need, want, wish, hope, believe, guess, forget, agree"
-        ", confess, remember(?! to), appreciate, understand, wonder, die, cry, enjoy, treasure, cherish, leave it, mean"
-        ", keep (?:that|this|it|going|trying|you|up|on|pushing|my|an eye|in mind|at it|moving|working|doing|fighting)"
-        ", let you, think, consider, imagine, suppose, seem, look forward, pass(?: on|$), try(?:$| my| it| that| this| to$)"
-        ", thank, stay (?:strong|positive|true|focused|motivated|safe), rock, live, trust, stick, depend, support, take it"
-        ", take (?:that|your|care|things|a look|some time|the time), make it, help you, ask you, tell you, show you, owe"
-        ", give (?:it|that|you), do (?:it|that|my best|this|so|the same|some|something|well|great), happen, work out, cheer"
-        ", check (?:it|that|them|those|this|out|you), get (?:it|there|through|better|back to|to (?:see|know)), come, continue"
-        ", the, a, an, my, our, his, her, their, your, this, that, these, those, some, bed, work(?:$|[.,!])"
-        ", church, school, therapy, town, college, yoga, classes, concerts, both, it, so, find (?:it|a way|out|that)"
-        ", look into (?:it|that|them|this), look at (?:it|that), go(?:$|[.!,])(?: now| then| for it)?, go (?:for it|through)"
-        ", learn (?:a lot|from|so), hold, figure (?:it|that), deal with (?:it|that), handle (?:it|that), share (?:it|that)"
-        ", focus, push, prove, win, lose(?! \\w+ (?:pounds|kilos|kg))"
+        "not, never, always, no longer, be(?! (?:at|in|on|home|back|there) ), been",
+        "have(?! (?:a|an|my|the|to) ), have (?:an? |the |to )?(?:blast|great|good|nice|safe|fun|lot|ball|look)",
+        "see, say, admit, bet, miss, love, like, hate, know, feel, need, want, wish, hope, believe, guess, forget",
+        "agree, confess, remember(?! to), appreciate, understand, wonder, die, cry, enjoy, treasure, cherish",
+        "mean, happen",
+        "think, consider, imagine, suppose, seem, look forward, pass(?: on|$), thank, rock, live, trust, stick, depend",
+        "owe, work out, cheer, come, continue, hold, focus, push, prove, win, wait, spread, strive, grow, hang",
+        "lose(?! \\w+ (?:pounds|kilos|kg)), (?:help|ask|tell|show|let|give|check|keep|join) (?:you|u), leave it",
+        "try(?:$| my| it| that| this| to$| harder| some), stay (?:strong|positive|true|focused|motivated|in touch)",
+        "keep (?:that|this|it|up|on|my|an eye|in mind|at it|\\w+ing), take (?:it|that|your|care|things|the bet)",
+        "take (?:an? (?:look|break|moment)|some time|the time)",
+        "make (?:it|time|an? (?:difference|change|impact|point))",
+        "do (?:it|that|my best|this|so|the same|some|something|well|great|better|have|what|anything|whatever)",
+        "get (?:it|there|through|better|back to|to (?:see|know)), go(?:$|[.!])",
+        "go (?:for it|through|now|then|train|with)",
+        "find (?:it|out|that|some(?:one|body|thing)|those|an? (?:\\w+ )?way), learn (?:a lot|from|so), reach out",
+        "look (?:into|at) (?:it|that|them|this), figure (?:it|that), deal with, handle (?:it|that), share (?:it|that)",
+        "spend (?:more |some )?time, live, push, work (?:hard|harder|on (?:it|that|myself))$, jump, get in touch",
+        "the, a, an, my, our, his, her, their, your, this, that, these, those, some, both, it, so, bed, work(?:$|[.!])",
+        "church, school, therapy, town, college, yoga, classes, concerts, (?-i:[A-Z])\\w*",
     )
     + r"(?![\w'])",
     re.IGNORECASE,
 )
-"""What follows a will and is nothing to be done: states, courtesies, and what can only be read with what was said before."""
+"""What follows a will and is nothing to be done: states, courtesies, and what needs what was said before."""
 PRESENT_ONLY = re.compile(
     either(
-        "\\w+ed, went, ran, did, had, was, were, got, took, made, said, saw, felt, thought, knew, came, gave, found, told"
-        ", left, heard, met, kept, began, wrote, spent, used, lost, won, ate, slept, drove, swam, rode, read that, can"
-        ", could, would, will, might, may, don't, didn't, doesn't, am, is, are, and, who, also, think, learn, get"
-        ", thank, grow, see, face, spend so, hear, notice, worry, look"
+        "\\w+ed, went, ran, did, had, was, were, got, took, made, said, saw, felt, thought, knew, came, gave, found",
+        "told, left, heard, met, kept, began, wrote, spent, used, lost, won, ate, slept, drove, swam, rode, can, could",
+        "would, will, might, may, don't, didn't, doesn't, do have, am, is, are, and, who, also, learn, get, thank",
+        "grow",
+        "see, face, hear, notice, worry, look, love, miss, feel, need, think, know",
     )
     + r"(?![\w'])",
     re.IGNORECASE,

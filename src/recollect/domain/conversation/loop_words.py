@@ -28,7 +28,7 @@ RECURRENCE = re.compile(
 TIME = re.compile(
     r"\b(?:today|tonight|tomorrow|before|by|end of (?:the )?day|eod|(?:at )?\d{1,2}(?::\d\d)? ?(?:am|pm|a\.m|p\.m)"
     rf"|at \d{{1,2}}(?::\d\d)?|(?:this|next) (?:{_SPANS}|{_DAYS})|(?:on )?(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-    r"|in (?:an?|\d+|two|three|a few) (?:minutes?|hours?|days?|weeks?|months?)|later today|after work|asap|right away)\b",
+    r"|in (?:an?|\d+|two|three|a few) (?:minutes?|hours?|days?|weeks?|months?)|after work|asap|right away)\b",
     re.IGNORECASE,
 )
 """Words that say when."""
@@ -51,9 +51,10 @@ _LITTLE = frozenset(
         """
     )
 )
-_PASTS = dict(
-    each.split(">")
-    for each in """
+_PASTS: dict[str, str] = dict(
+    re.findall(
+        r"(\w+)>(\w+)",
+        """
     bought>buy went>go gone>go sent>send wrote>write written>write paid>pay met>meet made>make took>take taken>take
     ran>run spoke>speak spoken>speak told>tell got>get gotten>get gave>give given>give saw>see seen>see swam>swim
     did>do done>do had>have brought>bring built>build caught>catch chose>choose chosen>choose drove>drive driven>drive
@@ -62,7 +63,8 @@ _PASTS = dict(
     threw>throw thrown>throw woke>wake won>win wore>wear drew>draw drawn>draw began>begin begun>begin dealt>deal
     dug>dig hid>hide hit>hit laid>lay read>read put>put cut>cut set>set quit>quit shut>shut filed>file biked>bike
     baked>bake hiked>hike used>use fixed>fix planned>plan booked>book mailed>mail
-    """.split()
+    """,
+    )
 )
 _WORD = re.compile(r"[^\W_]+")
 

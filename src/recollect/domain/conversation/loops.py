@@ -54,19 +54,27 @@ _AFTER = re.compile(
 )
 _AROUND = ' "“”‘’«»`[],;:!?….'
 _POINTING = re.compile(
-    r"^(?:\w+ing |\w+ (?:about |of |with |to |on )?)?(?:it|that|this|them|these|those|there|one|some|so|us|everything"
-    r"|something|what|things|stuff|such)(?:$|[.,!]| (?:again|too|out|all|now|soon|then|later|up|down|off|for|more|here|way)\b)",
+    r"^(?:\S+ ){0,3}(?:it|these|those|them|one|that|so|us|something|what|things|stuff|such"
+    r"|this(?! (?:week|weekend|month|year|morning|afternoon|evening|summer|winter|spring|autumn|fall|\w+day))|there)\b"
+    r"| (?:about|like|with|of|for) (?:it|this|that|those|these|them)\b|\bas well$|\btoo$",
     re.IGNORECASE,
 )
+"""What points to something that was said elsewhere."""
+_POINTING_ALONE = re.compile(r"(?:it|this|that|them|those|these|you|everything|things|stuff)(?:$|\W)", re.IGNORECASE)
+_POINTED_AT = re.compile(r"^\w+ (?:with|to|of|by|about|that|when|how|on) ", re.IGNORECASE)
+_COURTEOUS = re.compile(r"\b(?:reach out|get in touch|call|ask)\b.* if (?:I|we) (?:need|have|ever)\b", re.IGNORECASE)
+_SOME_DAY = re.compile(r"\b(?:some ?day|some ?time|one day|eventually|at some point|in the future)\b", re.IGNORECASE)
 _IDLE = re.compile(
     either(
-        "thinking (?:about|of) (?:you|u|it|that|this|them|him|her|how (?:much|far)|the good), not sure (?:about )?(?:that|it)"
-        ", (?:maybe|might|may) (?:be|have been|not|never|have to be|see|know|need|look|seem|want|feel|like), considering that"
-        ", torn"
+        "thinking (?:about|of) (?:you|u|it|that|this|them|him|her|what|how|all|the (?:good|possibilities))",
+        "not sure (?:about )?(?:that|it), considering (?:that|how), torn$",
+        "(?:maybe|might|may|perhaps) (?:be|have been|not|never|have to be|see|know|need|look|seem|want|feel|like)",
+        "\\w+ (?:about|of) \\S.* (?:makes?|pumps?|gives?|helps?|keeps?|fills?|brings?) (?:me|us)",
     )
     + r"(?:\b|$)",
     re.IGNORECASE,
 )
+"""Thoughts that lead nowhere."""
 _WEATHER = re.compile(
     r"\b(?:weather|forecast)\b|\bit(?:'s| is) (?:raining|snowing|sunny|cloudy|windy)\b", re.IGNORECASE
 )
@@ -97,7 +105,7 @@ def kind_of(text: str) -> LoopKind:
 
 
 def filtered(loops: Iterable[Loop]) -> tuple[Loop, ...]:
-    """The loops worth keeping of those found anywhere, by a rule or a model: each once, vague commitments as threads."""
+    """The loops worth keeping of those that a rule or a model found: each once, and vague commitments as threads."""
     kept: dict[tuple[LoopKind, str], Loop] = {}
     for each in loops:
         content = " ".join(each.content.split())[:MAX_CONTENT].strip()
@@ -167,7 +175,11 @@ def _loop(clause: Sentence) -> Loop | None:
         content = f"{hedge} {said}".strip()[:MAX_CONTENT]
         if rule.kind is LoopKind.THREAD and (_IDLE.match(content) or _WEATHER.search(content)):
             return None
-        return Loop(kind=rule.kind, content=content, dedupe_key=_key(rule.kind, content), confidence=rule.confidence)
+        kind, vague = rule.kind, rule.kind is LoopKind.COMMITMENT and _SOME_DAY.search(content) is not None
+        if vague:
+            kind = LoopKind.THREAD
+        key = _key(kind, content)
+        return Loop(kind=kind, content=content, dedupe_key=key, confidence=rule.confidence, demoted=vague)
     return None
 
 
@@ -181,18 +193,25 @@ def _content(clause: Sentence, found: re.Match[str]) -> str | None:
 def _is_open(rule: LoopRule, said: str, clause: str) -> bool:
     """Whether what was said can be done, and can be read without what was said before."""
     plain = said.replace("’", "'")
-    if rule.recurs and (RECURRENCE.search(plain) is None or PRESENT_ONLY.match(plain)):
+    if rule.recurs and (not _recurs(plain) or PRESENT_ONLY.match(plain)):
         return False
     if rule.kind is LoopKind.FRICTION:
-        return _POINTING.match(re.sub(r"^\w+ (?:with|to|of|by|about) ", "do ", plain)) is None
+        return _POINTING_ALONE.match(_POINTED_AT.sub("", plain)) is None
     if not rule.wills and rule.kind is LoopKind.THREAD:
         led_to = rule.pattern.groups > 1 and NO_ACTION.match(plain)
-        return not (led_to or _POINTING.match(plain) or _ADDRESSED.search(plain))
-    if NO_ACTION.match(plain) or _POINTING.match(plain) or _ALWAYS_SAID.match(clause):
+        return not (led_to or _POINTING.search(plain) or _ADDRESSED.search(plain))
+    if NO_ACTION.match(plain) or _POINTING.search(plain) or _ALWAYS_SAID.match(clause):
+        return False
+    if _COURTEOUS.search(plain):
         return False
     if _ADDRESSED.search(plain) and TIME.search(plain) is None:
         return False
     return bool(keywords(plain))
+
+
+def _recurs(plain: str) -> bool:
+    """Whether words say how often; a routine alone does not."""
+    return any(each[0].lower() != "routine" for each in RECURRENCE.finditer(plain))
 
 
 def _key(kind: LoopKind, content: str) -> str | None:

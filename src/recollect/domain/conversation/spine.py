@@ -73,7 +73,7 @@ def _belongs(record: Record) -> bool:
         and record.persona is None
         and record.kind is not Kind.SHORT_TERM
         and not record.summary_of
-        and bool(record.text.strip())
+        and bool(plain_of(record.text, MOST_OF_A_LINE))
     )
 
 
@@ -107,7 +107,7 @@ def _loops(todos: Iterable[Todo]) -> list[_Weighed]:
     """What is pending, commitments before all else."""
     made = []
     for each in todos:
-        if each.status is TodoStatus.PENDING and each.content.strip():
+        if each.status is TodoStatus.PENDING and plain_of(each.content, MOST_OF_A_LINE):
             weight = 2 if each.kind is LoopKind.COMMITMENT else 1
             line = plain_of(f"{each.kind.value.lower()}: {each.content}", MOST_OF_A_LINE)
             made.append(_Weighed(_LOOPS, line, weight, each.created_at))

@@ -154,7 +154,7 @@ class Summarizing:
             return await makers[due.kind](tenant, due)
         except Exception as problem:  # noqa: BLE001 - whatever a summarizer raises, its work is done later
             code = problem.code if isinstance(problem, RecollectError) else type(problem).__name__
-            log.warning("summary.failed", extra={"kind": due.kind, "code": code})
+            log.warning("summary.failed", extra={"fields": {"kind": due.kind, "code": code}})
             await self._put_off(tenant, due)
             return 0
 
