@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +17,23 @@ from tests.engines.mongodb import found_server  # noqa: F401 - a fixture
 from tests.engines.postgres import own_database  # noqa: F401 - a fixture
 from tests.pipeline.scene import TENANT, Scene, scene
 from tests.pipeline.test_backends import BACKENDS, place, scene_at  # noqa: F401 - a fixture
+from tests.pipeline.test_consents import promoted
+from tests.sizes import sized
 
 from recollect import Memories
+from recollect.domain.address import Address
 from recollect.domain.callers import new_caller
 from recollect.domain.conversation.cards import cards
-from recollect.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
+from recollect.domain.entities.registry import Registry
+from recollect.domain.errors import Conflict, Forbidden, InvalidInput, InvalidRequest, NotFound
+from recollect.domain.instants import parse_rfc3339
 from recollect.domain.queries import Archived, Find, Order
 from recollect.domain.reasons import Plane
 from recollect.domain.remembering.records import Record, read_record
+from recollect.service.conversation import entities, registers
 from recollect.service.conversation.entities import Entities, all_canonical, canonical_refs, note_entities
+from recollect.service.conversation.registers import Shelf, registry_of
+from recollect.service.pipeline.lapsing import Lapsing
 from recollect.service.pipeline.places import Places
 from recollect.service.pipeline.promoting import Promoting
 
@@ -41,7 +51,7 @@ class Told:
         self.here = here
 
     def door(self, user: str = "alice", *roles: str, tenant: str = TENANT) -> Door:
-        return Door(self.here.root._workings, new_caller(tenant, user, roles=roles))
+        return Door(self.here.root.workings, new_caller(tenant, user, roles=roles))
 
     async def name(self, *named: str | tuple[str, str], user: str = "alice", tenant: str = TENANT) -> tuple[str, ...]:
         """Speak of some in one turn."""
@@ -71,7 +81,7 @@ class Told:
         return held
 
     async def records(self, user: str = "alice") -> list[Record]:
-        page = await self.here.root._workings.store.find(
+        page = await self.here.root.workings.store.find(
             TENANT, Find(Plane.RECORD, Places(user).own(), order=Order.OLDEST, limit=500)
         )
         return [read_record(row.value) for row in page.rows if row.value is not None]
@@ -80,7 +90,7 @@ class Told:
         """The cards of all that is known, as a context would have them."""
         known = await self.records(user)
         return [
-            each.text for each in cards(known, known, await all_canonical(self.here.root._workings.store, TENANT, user))
+            each.text for each in cards(known, known, await all_canonical(self.here.root.workings.store, TENANT, user))
         ]
 
 
@@ -169,7 +179,7 @@ async def test_merges_lead_to_one_in_chains_and_are_refused_in_circles(told: Tol
     await told.name("person:a", "person:b", "person:c", "org:d")
     await door.merge_entities("person:a", "person:b")
     await door.merge_entities("person:b", "person:c")
-    store = told.here.root._workings.store
+    store = told.here.root.workings.store
     mapped = await canonical_refs(store, TENANT, "alice", ["person:a", "person:b", "person:c", "person:z"])
     assert mapped == {"person:a": "person:c", "person:b": "person:c", "person:c": "person:c", "person:z": "person:z"}
     with pytest.raises(InvalidInput):
@@ -318,27 +328,121 @@ async def test_everything_is_erased_with_the_user(told: Told) -> None:
     assert (await door.list_entity_suggestions())["suggestions"] == []
     with pytest.raises(NotFound):
         await door.get_entity("person:mukesh")
-    store = told.here.root._workings.store
+    store = told.here.root.workings.store
     left = await store.find(TENANT, Find(Plane.ENTITY, Places("alice").own(), limit=100, archived=Archived.INCLUDE))
     assert left.rows == []
     assert refs(await told.door("bob").list_entities()) == ["person:paul"]
 
 
 async def test_no_name_is_in_a_key_a_namespace_or_a_label(told: Told) -> None:
+    assert await named_plainly(told) == []
+
+
+async def test_a_name_in_a_key_is_found(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registers, "blinded", lambda _, *parts: "_".join(parts))
+    assert await named_plainly(told) != []
+
+
+async def named_plainly(told: Told) -> list[str]:
+    """The keys, namespaces and labels in which somebody can read who is spoken of."""
     door = told.door()
     await told.name(("person:canaria", "Canaria"), ("person:kanaria", "Kanaria"), ("org:canarycorp", "CanaryCorp"))
     await door.put_entity("person:canaria", label="Canaria Q", aliases=["Canny"])
     await door.split_entity("person:canaria", aliases=["Canny"])
     await door.merge_entities("person:kanaria", "person:canaria")
-    store = told.here.root._workings.store
-    seen = 0
+    store = told.here.root.workings.store
+    plain = []
     for plane in Plane:
         page = await store.find(TENANT, Find(plane, limit=1_000, archived=Archived.INCLUDE))
-        for row in page.rows:
-            plain = f"{row.address.namespace.segments} {row.address.key} {row.policy_attributes}".lower()
-            assert not any(word in plain for word in ("canar", "kanar", "canny")), plain
-            seen += plane is Plane.ENTITY
-    assert seen >= 8
+        plain += [f"{row.address.namespace.segments} {row.address.key} {row.policy_attributes}" for row in page.rows]
+    assert sum("ent_" in each for each in plain) >= 4
+    return [each for each in plain if any(word in each.lower() for word in ("canar", "kanar", "canny"))]
+
+
+async def test_whom_only_memories_tell_of_can_be_looked_at_as_well(told: Told) -> None:
+    held = await told.fact("I prefer tea.", "person:jose_xd994e1d0", entity_label="José")
+    jose = await told.door().get_entity("person:jose_xd994e1d0")
+    assert (jose["label"], jose["mentions"]["count"]) == ("José", 0)
+    assert [each["id"] for each in jose["facts"]] == [held]
+
+
+async def test_what_rests_on_a_consent_is_told_while_that_covers_it(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment = parse_rfc3339("2026-05-04T09:31:00Z")
+    assert moment is not None
+    told.here.clock.advance((moment - told.here.clock()) / 1_000_000)
+    record = await promoted(told.here)
+    door, here = told.door(), told.here
+
+    async def work(under_way: Promoting) -> None:
+        held = await under_way._named(record["id"])
+        assert held is not None
+        await under_way.write(msgspec.structs.replace(held, weight=3, entity_refs=("person:john",)))
+
+    await door._workings.remembering.within(door._caller, Places("alice"), work)
+    assert [each["id"] for each in (await door.get_entity("person:john"))["facts"]] == [record["id"]]
+    await told.name("person:john")
+
+    async def cut_off(*_: object) -> None:
+        raise OSError("cut off")
+
+    monkeypatch.setattr(Lapsing, "settle", cut_off)  # so that only the last look is between it and the reader
+    with pytest.raises(OSError, match="cut off"):
+        await here.admin.revoke_consent(record["consent_id"])
+    assert record["id"] in [each.id for each in await told.records()]
+    john = await door.get_entity("person:john")
+    assert (john["facts"], john["card"]) == ([], None)
+
+
+async def test_who_may_not_read_is_told_that_there_is_nobody(told: Told) -> None:
+    await told.name("person:john")
+    writer = Door(told.here.root.workings, new_caller(TENANT, "alice", scopes=["write"]))
+    with pytest.raises(NotFound):
+        await writer.get_entity("person:john")
+
+
+# -- two at once
+
+
+async def crossed(here: Scene, there: Scene, rounds: int) -> int:
+    """How often two processes merged the same two into each other, each in the other direction."""
+    one, other, both = Told(here), Told(there), 0
+    for number in range(rounds):
+        left, right = f"project:left{number}", f"project:right{number}"
+        await one.name(left, right)
+        done = await asyncio.gather(
+            one.door().merge_entities(left, right), other.door().merge_entities(right, left), return_exceptions=True
+        )
+        for each in done:
+            if isinstance(each, BaseException) and not isinstance(each, InvalidRequest | Conflict):
+                raise each
+        both += not any(isinstance(each, BaseException) for each in done)
+    return both
+
+
+@sized(15, 500)
+async def test_two_that_merge_each_other_at_once_never_make_a_circle(tmp_path: Path, count: int) -> None:
+    async with scene(str(tmp_path)) as here, scene(str(tmp_path)) as there:
+        assert await crossed(here, there, count) == 0
+
+
+@sized(40, 200)
+async def test_a_merge_that_rests_on_nothing_makes_circles(
+    tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with scene(str(tmp_path)) as here, scene(str(tmp_path)) as there:
+        store = here.root.workings.store
+
+        async def careless(under_way: Promoting, shelf: Shelf, user: str, refs: Iterable[str]) -> Registry:
+            async def get(address: Address) -> bytes | None:
+                row = await store.get(under_way.tenant, address)
+                return None if row is None else row.value
+
+            return await registry_of(partial(store.find, under_way.tenant), get, shelf, user, refs)
+
+        monkeypatch.setattr(entities, "_registry_within", careless)
+        assert await crossed(here, there, count) > 0
 
 
 async def test_what_is_asked_for_wrongly_is_refused(told: Told) -> None:
@@ -363,7 +467,7 @@ async def test_what_is_asked_for_wrongly_is_refused(told: Told) -> None:
 
 async def test_who_may_only_read_changes_nothing(told: Told) -> None:
     await told.name("person:john", "person:jonny")
-    reader = Door(told.here.root._workings, new_caller(TENANT, "alice", scopes=["read"]))
+    reader = Door(told.here.root.workings, new_caller(TENANT, "alice", scopes=["read"]))
     assert refs(await reader.list_entities()) == ["person:jonny", "person:john"]
     with pytest.raises(Forbidden):
         await reader.merge_entities("person:jonny", "person:john")
@@ -377,7 +481,7 @@ async def test_with_a_justification_nothing_of_it_is_read(told: Told) -> None:
         _in_own_name = False
 
     await told.name("person:john")
-    door = Justified(told.here.root._workings, new_caller(TENANT, "alice"))
+    door = Justified(told.here.root.workings, new_caller(TENANT, "alice"))
     with pytest.raises(Forbidden):
         await door.get_entity("person:john")
     with pytest.raises(Forbidden):

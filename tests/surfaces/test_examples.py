@@ -52,7 +52,7 @@ BEFORE: dict[str, list[tuple[str, str, Any]]] = {
 }
 """What must have happened for an example to be true, where no other example makes it so."""
 NAMES = re.compile(
-    r"(?<=_)[0-9a-f]{32}(?![0-9A-Za-z])|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<![0-9A-Za-z])[0-9A-Za-z]{12}(?![0-9A-Za-z])"
+    r"(?<=_)[0-9a-f]{32}(?:[0-9a-f]{8})?(?![0-9A-Za-z])|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<![0-9A-Za-z])[0-9A-Za-z]{12}(?![0-9A-Za-z])"
 )
 EARLIEST = 10**15
 """A number above it is a time: in nanoseconds, as policies are told it, or in microseconds; that was in 2001."""

@@ -12,7 +12,7 @@ from recollect.domain.attributes import stored_attributes
 from recollect.domain.callers import Action
 from recollect.domain.conversation.cards import card, weightiest
 from recollect.domain.entities import registry as rules
-from recollect.domain.entities.refs import EntityType, parsed, ref_of, refs_of
+from recollect.domain.entities.refs import EntityType, name_in, named_in, parsed, ref_of, refs_of
 from recollect.domain.entities.registry import Change, ChangeKind, Entity, Registry, Step
 from recollect.domain.errors import Conflict, InvalidRequest, InvalidValue, NotFound
 from recollect.domain.filters import matches, parse_filter
@@ -67,7 +67,7 @@ class Entities(Person):
         """Everybody and everything that was spoken of, what was spoken of last first; other names are not listed."""
         self._check_own_name()
         wanted = None if type is None else shapes.one_of(EntityType, type, "type").value
-        shelf, most = await self._shelf(), checked_limit(limit)
+        shelf, most = await self._entity_shelf(), checked_limit(limit)
         asked = {"merged": False} if wanted is None else {"merged": False, "type": wanted}
         ruling = await self._workings.guard.begin(self._caller)
         view = await ruling.view(shelf.root.segments, asked)
@@ -76,7 +76,7 @@ class Entities(Person):
         query = Find(Plane.ENTITY, shelf.root, view.filter, Order.NEWEST, most, cursor=cursor)
         page = await self._workings.store.find(self._tenant, query)
         found = [read_entity(row.value) for row in page.rows if row.value is not None]
-        registry = await self._registry(shelf, ())
+        registry = await self._entity_registry(shelf, ())
         told = [shown_entity([each, *registry.group(each.ref)]) for each in found]
         return {"entities": told, "cursor": page.cursor}
 
@@ -86,25 +86,26 @@ class Entities(Person):
         What only one persona knows is told to that persona.
         """
         self._check_own_name()
-        named, shelf = str(parsed(ref)), await self._shelf()
+        named, shelf = str(parsed(ref)), await self._entity_shelf()
         ruling = await self._workings.guard.begin(self._caller)
-        registry = await self._registry(shelf, [named])
+        registry = await self._entity_registry(shelf, [named])
         address = shelf.entity(registry.canonical(named))
         if not await ruling.allows(Action.READ, address.namespace.segments, address.key):
             raise NotFound("entity not found")
-        group = registry.group(registry.held(named).ref)
-        facts = await self._facts(ruling, registry, group[0].ref, persona)
+        whole = registry.canonical(named)
+        facts = await self._entity_facts(ruling, registry, whole, persona)
+        group = registry.group(whole) or _known_by(facts, whole)
         links = {name: registry.canonical(name) for record in facts for name in refs_of(record)}
-        made = card(group[0].ref, facts, links)
+        made = card(whole, facts, links)
         told = {
             "card": None if made is None else {"text": made.text, "lines": list(made.facts)},
             "facts": [shown_fact(each) for each in facts[:MOST_FACTS]],
-            "contradictions": await self._disputed({each.id for each in facts}),
-            "changes": await self._changes(shelf, group),
+            "contradictions": await self._disputed_facts({each.id for each in facts}),
+            "changes": await self._entity_changes(shelf, group),
         }
         return shown_entity(group) | told
 
-    async def _canonical(self, refs: Iterable[str]) -> dict[str, str]:
+    async def _canonical_entities(self, refs: Iterable[str]) -> dict[str, str]:
         """Whom each of these refs means, by the merges as they are now."""
         return await canonical_refs(self._workings.store, self._tenant, self._owner, refs)
 
@@ -115,7 +116,7 @@ class Entities(Person):
         self._check_own_name()
         if status not in _STATUSES:
             raise InvalidValue(f"status is one of {', '.join(_STATUSES)}", field="status")
-        shelf, most = await self._shelf(), checked_limit(limit)
+        shelf, most = await self._entity_shelf(), checked_limit(limit)
         within = shelf.suggestion("-").namespace
         ruling = await self._workings.guard.begin(self._caller)
         view = await ruling.view(within.segments, {"status": status})
@@ -124,7 +125,7 @@ class Entities(Person):
         query = Find(Plane.ENTITY, within, view.filter, Order.NEWEST, most, cursor=cursor)
         page = await self._workings.store.find(self._tenant, query)
         found = [_read_suggested(row.value) for row in page.rows if row.value is not None]
-        registry = await self._registry(shelf, [name for each in found for name in (each.ref, each.into)])
+        registry = await self._entity_registry(shelf, [name for each in found for name in (each.ref, each.into)])
         told = [each for each in found if each.status != "open" or not _is_moot(each, registry)]
         return {"suggestions": [shown_suggestion(each, registry) for each in told], "cursor": page.cursor}
 
@@ -146,7 +147,7 @@ class Entities(Person):
             registry = await _registry_within(under_way, shelf, self._owner, names)
             return rules.put(registry, named, label, aliases)
 
-        return await self._told_of(str(named), await self._change(ChangeKind.PUT, steps))
+        return await self._told_entity(str(named), await self._change_entities(ChangeKind.PUT, steps))
 
     async def merge_entities(self, ref: str, into: str, *, forced: bool = False) -> dict[str, Any]:
         """Say that two entities are the same; the first is another name of the second, on every card, at once."""
@@ -157,7 +158,7 @@ class Entities(Person):
             registry = await _registry_within(under_way, shelf, self._owner, [str(gone), str(stays)])
             return rules.merge(registry, gone, stays, forced=forced)
 
-        return await self._told_of(str(stays), await self._change(ChangeKind.MERGE, steps))
+        return await self._told_entity(str(stays), await self._change_entities(ChangeKind.MERGE, steps))
 
     async def split_entity(self, ref: str, *, aliases: Sequence[str]) -> dict[str, Any]:
         """Say that some names of an entity, or refs that were merged into it, are one of their own."""
@@ -166,8 +167,8 @@ class Entities(Person):
         async def steps(under_way: Promoting, shelf: Shelf) -> tuple[Step, ...]:
             return rules.split(await _registry_within(under_way, shelf, self._owner, [str(whole)]), whole, aliases)
 
-        change = await self._change(ChangeKind.SPLIT, steps)
-        return await self._told_of(change.steps[0].ref if change else str(whole), change)
+        change = await self._change_entities(ChangeKind.SPLIT, steps)
+        return await self._told_entity(change.steps[0].ref if change else str(whole), change)
 
     async def undo_entity_change(self, change_id: str) -> dict[str, Any]:
         """Take a change back; refused when what it changed was changed again since."""
@@ -182,13 +183,13 @@ class Entities(Person):
                 raise NotFound("change not found")
             held = msgspec.json.decode(raw, type=Change)
             registry = await _registry_within(under_way, shelf, self._owner, held.refs)
-            made = self._change_made(under_way, ChangeKind.UNDO, rules.undo(registry, held), undoes=held.id)
+            made = self._entity_change(under_way, ChangeKind.UNDO, rules.undo(registry, held), undoes=held.id)
             await _carry_out(under_way, shelf, registry, made)
             shelf.put_change(under_way.draft, msgspec.structs.replace(held, undone_by=made.id))
             await _reopen(under_way, shelf, held)
             return made
 
-        return {"change": shown_change(await self._within(work))}
+        return {"change": shown_change(await self._within_entities(work))}
 
     async def decide_entity_suggestion(self, suggestion_id: str, accept: bool) -> dict[str, Any]:
         """Say whether two that may be the same are; if so they are merged, and if not, nobody asks again."""
@@ -209,19 +210,19 @@ class Entities(Person):
             change_id = None
             if accept and not _is_moot(held, registry):
                 steps = rules.merge(registry, parsed(held.ref), parsed(held.into))
-                made = self._change_made(under_way, ChangeKind.MERGE, steps, suggestion=held.id)
+                made = self._entity_change(under_way, ChangeKind.MERGE, steps, suggestion=held.id)
                 await _carry_out(under_way, shelf, registry, made)
                 change_id = made.id
             decided = _decided(held, under_way, self._reviewer, accepted=accept, change=change_id)
             shelf.put_suggestion(under_way.draft, decided)
             return decided, registry
 
-        decided, registry = await self._within(work)
+        decided, registry = await self._within_entities(work)
         return shown_suggestion(decided, registry)
 
     # -- how that is done
 
-    async def _change(self, kind: ChangeKind, steps: Steps) -> Change | None:
+    async def _change_entities(self, kind: ChangeKind, steps: Steps) -> Change | None:
         """Decide what changes and carry it out; None when nothing does."""
         self._check_own_name()
 
@@ -232,29 +233,29 @@ class Entities(Person):
             if not decided:
                 return None
             registry = await _registry_within(under_way, shelf, self._owner, [each.ref for each in decided])
-            made = self._change_made(under_way, kind, decided)
+            made = self._entity_change(under_way, kind, decided)
             await _carry_out(under_way, shelf, registry, made)
             return made
 
-        return await self._within(work)
+        return await self._within_entities(work)
 
-    def _change_made(self, under_way: Promoting, kind: ChangeKind, steps: tuple[Step, ...], **more: str) -> Change:
+    def _entity_change(self, under_way: Promoting, kind: ChangeKind, steps: tuple[Step, ...], **more: str) -> Change:
         made = Change(id=under_way.new_id("ech"), kind=kind, steps=steps, at=under_way.now, by=self._reviewer)
         return msgspec.structs.replace(made, **more)
 
-    async def _within(self, work: Callable[[Promoting], Awaitable[Result]]) -> Result:
+    async def _within_entities(self, work: Callable[[Promoting], Awaitable[Result]]) -> Result:
         return await self._workings.remembering.within(self._caller, Places(self._owner), work)
 
-    async def _told_of(self, ref: str, change: Change | None) -> dict[str, Any]:
+    async def _told_entity(self, ref: str, change: Change | None) -> dict[str, Any]:
         """The entity after a change, with the change."""
-        registry = await self._registry(await self._shelf(), [ref])
+        registry = await self._entity_registry(await self._entity_shelf(), [ref])
         held = registry.held(ref)
         return shown_entity(registry.group(held.ref)) | {"change": None if change is None else shown_change(change)}
 
-    async def _shelf(self) -> Shelf:
+    async def _entity_shelf(self) -> Shelf:
         return Shelf(self._owner, await self._workings.remembering.key(self._tenant))
 
-    async def _registry(self, shelf: Shelf, refs: Iterable[str]) -> Registry:
+    async def _entity_registry(self, shelf: Shelf, refs: Iterable[str]) -> Registry:
         async def find(query: Find) -> Page:
             return await self._workings.store.find(self._tenant, query)
 
@@ -266,7 +267,7 @@ class Entities(Person):
 
     # -- what is known
 
-    async def _facts(self, ruling: Ruling, registry: Registry, ref: str, persona: str | None) -> list[Record]:
+    async def _entity_facts(self, ruling: Ruling, registry: Registry, ref: str, persona: str | None) -> list[Record]:
         """The live records about an entity that may be seen now, the weightiest first."""
         root = Places(self._owner).root(Space.USER)
         view = await ruling.view(root.segments, None)
@@ -285,12 +286,12 @@ class Entities(Person):
         for row in await self._workings.store.get_each(addresses) if addresses else ():
             if row is None or row.archived or not matches(view.filter, stored_attributes(row.policy_attributes)):
                 continue
-            record = await self._still(row, ledgers)
+            record = await self._still_a_fact(row, ledgers)
             if record is not None:
                 found.append(record)
         return weightiest(found)
 
-    async def _still(self, row: Row, ledgers: dict[str, Ledger]) -> Record | None:
+    async def _still_a_fact(self, row: Row, ledgers: dict[str, Ledger]) -> Record | None:
         """The record in a row, unless it is past or the consent that it rests on covers it no more."""
         record = None if row.value is None else live_record(row.value)
         rested = None if record is None else record.rested(self._tenant)
@@ -301,7 +302,7 @@ class Entities(Person):
             ledgers[subject] = await read_ledger(self._workings.store, self._tenant, subject)
         return record if still_covered(ledgers[subject], rested, self._workings.clock()) else None
 
-    async def _disputed(self, ids: set[str]) -> list[dict[str, Any]]:
+    async def _disputed_facts(self, ids: set[str]) -> list[dict[str, Any]]:
         """The open contradictions of these records: which proposal says otherwise, and not what."""
         within = Places(self._owner).own("contradictions")
         query = Find(Plane.CONTRADICTION, within, parse_filter({"status": "open"}), Order.NEWEST, _CONTRADICTIONS)
@@ -310,13 +311,23 @@ class Entities(Person):
         names = ("event_id", "proposal_id", "existing", "predicate", "verdict", "at")
         return [{name: each[name] for name in names} for each in told if each["existing"] in ids]
 
-    async def _changes(self, shelf: Shelf, group: Sequence[Entity]) -> list[dict[str, Any]]:
+    async def _entity_changes(self, shelf: Shelf, group: Sequence[Entity]) -> list[dict[str, Any]]:
         """The last changes of an entity and of its other names, the last first."""
         about = parse_filter({"about": {"in": [shelf.entity_key(each.ref) for each in group[:100]]}})
         query = Find(Plane.ENTITY, shelf.change("-").namespace, about, Order.NEWEST, _MOST_CHANGES)
         page = await self._workings.store.find(self._tenant, query)
         found = [msgspec.json.decode(row.value, type=Change) for row in page.rows if row.value is not None]
         return [shown_change(each) for each in sorted(found, key=lambda each: -each.at)]
+
+
+def _known_by(facts: Sequence[Record], ref: str) -> tuple[Entity, ...]:
+    """Whom memories tell of and no conversation did; refused when they do not, either."""
+    if not facts:
+        raise NotFound("entity not found")
+    told = [label for record in facts for name, label in named_in(record) if name == ref and label is not None]
+    moments = [each.promoted_at for each in facts]
+    label = told[0] if told else name_in(parsed(ref))
+    return (Entity(ref=ref, label=label, created_at=min(moments), updated_at=max(moments)),)
 
 
 async def _registry_within(under_way: Promoting, shelf: Shelf, user: str, refs: Iterable[str]) -> Registry:
