@@ -244,11 +244,11 @@ def suggested(cast: Cast) -> None:
 
 @scene("the curator says what it would do, does it, and takes it back")
 def curated(cast: Cast) -> None:
-    about = ("lives in Austin", "works at Acme", "plays chess")
+    about = ("likes jazz", "likes tea", "likes chess")
     talk(cast.alice, *(f"My friend John {each}." for each in about))
     would = cast.alice.curate(dry_run=True)
     assert ([each["kind"] for each in would["actions"]], would["curation_id"]) == (["fold"], None)
-    assert len(cast.alice.list_records()["records"]) == 3
+    assert len(cast.alice.get_entity("person:john")["facts"]) == 3
     done = cast.alice.curate()
     assert [each | {"made": None} for each in done["actions"]] == would["actions"]
     (listed,) = cast.alice.list_curations()["curations"]
