@@ -315,6 +315,21 @@ class MemoriesSync:
             )
         )
 
+    def import_conversation(
+        self, turns: Sequence[Mapping[str, Any]], *, source: str, position: int, persona: str = DEFAULT_PERSONA
+    ) -> dict[str, Any]:
+        """Take a page of a conversation from elsewhere: its turns in order, from a position in their source.
+
+        A source is named by the SHA-256 of what was read. A turn has an `at`, what `user` or `ai` said, and perhaps a
+        `persona` and a `conversation`; a session ends where another conversation begins. What was taken before is not
+        taken again, so that an import which was interrupted is repeated from where `conversation_progress` says.
+        """
+        return drive(self._memories.import_conversation(turns, source=source, position=position, persona=persona))
+
+    def conversation_progress(self, source: str) -> dict[str, Any]:
+        """How far the import of a source came; 0 for one that was never begun."""
+        return drive(self._memories.conversation_progress(source))
+
     def list_sessions(
         self, *, persona: str | None = None, limit: int = 50, cursor: str | None = None
     ) -> dict[str, Any]:
@@ -421,6 +436,24 @@ class MemoriesSync:
         """Say whether two that may be the same are; if so they are merged, and if not, nobody asks again."""
         return drive(self._memories.decide_entity_suggestion(suggestion_id, accept))
 
+    def curate(self, *, persona: str | None = None, dry_run: bool = False) -> dict[str, Any]:
+        """Put away copies and trifles, and tell together what is known of one entity; all of it can be undone.
+
+        With a persona, only what that one knows is looked at. With `dry_run`, nothing is written, and the same is told.
+        """
+        return drive(self._memories.curate(persona=persona, dry_run=dry_run))
+
+    def list_curations(self, *, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
+        """What the curator did, newest first: ids, and nothing of what the memories say."""
+        return drive(self._memories.list_curations(limit=limit, cursor=cursor))
+
+    def undo_curation(self, curation_id: str) -> dict[str, Any]:
+        """Take back what one run of the curator did: what was put away is there again, as it was.
+
+        What changed since stays as it is, and the answer says which that is and why.
+        """
+        return drive(self._memories.undo_curation(curation_id))
+
     def get_seed(self) -> dict[str, Any]:
         """What was told of the caller beforehand."""
         return drive(self._memories.get_seed())
@@ -449,24 +482,6 @@ class MemoriesSync:
         The settings may have a `label`, a `description`, `idle_seconds` and `spine`.
         """
         return drive(self._memories.put_persona(name, settings, expected_version=expected_version))
-
-    def curate(self, *, persona: str | None = None, dry_run: bool = False) -> dict[str, Any]:
-        """Put away copies and trifles, and tell together what is known of one entity; all of it can be undone.
-
-        With a persona, only what that one knows is looked at. With `dry_run`, nothing is written, and the same is told.
-        """
-        return drive(self._memories.curate(persona=persona, dry_run=dry_run))
-
-    def list_curations(self, *, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
-        """What the curator did, newest first: ids, and nothing of what the memories say."""
-        return drive(self._memories.list_curations(limit=limit, cursor=cursor))
-
-    def undo_curation(self, curation_id: str) -> dict[str, Any]:
-        """Take back what one run of the curator did: what was put away is there again, as it was.
-
-        What changed since stays as it is, and the answer says which that is and why.
-        """
-        return drive(self._memories.undo_curation(curation_id))
 
     def conversation_context(
         self,

@@ -14,13 +14,11 @@ from tests.engines.postgres import own_database  # noqa: F401 - a fixture
 from tests.pipeline.scene import SETTINGS, TENANT, Scene, scene
 
 from recollect.config import Secret
-from recollect.domain.callers import new_caller
 from recollect.domain.errors import NotFound
 from recollect.domain.governance.reasons import Reason
 from recollect.domain.governance.terms import Space
 from recollect.domain.promotion.standing import Classification
 from recollect.domain.remembering.records import Record, read_record
-from recollect.service.conversation.curating import Curating
 from recollect.service.conversation.curator import Curator
 from recollect.service.memories import Memories
 from recollect.service.pipeline.places import Places
@@ -28,10 +26,6 @@ from recollect.service.pipeline.promoting import Promoting
 
 DAY = 86_400
 BACKENDS = ["memory", "sqlite", "postgres"]
-
-
-class Door(Curating, Memories):
-    """A user with a curator."""
 
 
 @pytest.fixture(params=BACKENDS)
@@ -58,8 +52,8 @@ async def near() -> AsyncIterator[Scene]:
         yield found
 
 
-def door(here: Scene, name: str = "alice", *roles: str) -> Door:
-    return Door(here.root._workings, new_caller(TENANT, name, roles=roles))
+def door(here: Scene, name: str = "alice") -> Memories:
+    return here.as_user(name)
 
 
 async def keep(here: Scene, *records: Record, user: str = "alice") -> None:
@@ -126,7 +120,7 @@ async def test_a_dry_run_says_exactly_what_the_run_does(here: Scene) -> None:
     ]
     assert not did["skipped_actions"]
     assert (await alice.curate(dry_run=True))["actions"] == []
-    assert (await alice.curate())["curation_id"] is None
+    assert (await alice.curate())["id"] is None
 
 
 async def test_a_fold_stands_in_the_place_of_what_it_was_made_from(here: Scene) -> None:
@@ -149,12 +143,12 @@ async def test_what_was_curated_is_undone_to_the_byte(here: Scene) -> None:
     did = await alice.curate()
     assert await rows(here) != before
     here.clock.advance(60)
-    back = await alice.undo_curation(did["curation_id"])
+    back = await alice.undo_curation(did["id"])
     assert back["not_restored"] == []
     assert sorted(back["restored"]) == sorted(name for each in did["actions"] for name in each["archived"])
     assert back["removed"] == [each["made"] for each in did["actions"] if each["made"]]
     assert await rows(here) == before
-    again = await alice.undo_curation(did["curation_id"])
+    again = await alice.undo_curation(did["id"])
     assert (again["restored"], again["removed"], again["not_restored"]) == ([], [], [])
 
 
@@ -171,7 +165,7 @@ async def test_everything_is_told(here: Scene) -> None:
     written = [item["id"] for each in await here.events() if each["type"] == "memory_write" for item in each["written"]]
     assert written == [each["made"] for each in did["actions"] if each["made"]]
     (told,) = (await alice.list_curations())["curations"]
-    assert (told["curation_id"], told["by"]) == (did["curation_id"], "request")
+    assert (told["id"], told["by"]) == (did["id"], "request")
     assert [each["archived"] for each in told["actions"]] == [each["archived"] for each in did["actions"]]
     assert b"cofounder" not in msgspec.json.encode(told)
 
@@ -188,7 +182,7 @@ async def test_what_changed_since_is_not_restored_and_the_answer_says_why(near: 
     await alice.undo(source=ids[3])  # a copy that was put away is gone for good
     await alice.retract_record(ids[6])
     await keep(near, known(near, 37, "Grace", "user:alice", predicate="name", value="Grace"))
-    back = await alice.undo_curation(did["curation_id"])
+    back = await alice.undo_curation(did["id"])
     assert {each["id"]: each["reason"] for each in back["not_restored"]} == {
         **dict.fromkeys(ids[:3], "changed"),
         ids[3]: "gone",
@@ -202,7 +196,7 @@ async def test_what_a_fold_was_made_from_comes_back_though_the_fold_is_gone(near
     await keep(near, *(known(near, 30 + n, f"John {n}") for n in range(3)))
     did = await alice.curate()
     await alice.retract_record(did["actions"][0]["made"])
-    back = await alice.undo_curation(did["curation_id"])
+    back = await alice.undo_curation(did["id"])
     assert len(back["restored"]) == 3
 
 
@@ -210,7 +204,7 @@ async def test_nobody_undoes_what_was_curated_for_another(near: Scene) -> None:
     await keep(near, *(known(near, 30 + n, f"John {n}") for n in range(3)))
     did = await door(near).curate()
     with pytest.raises(NotFound):
-        await door(near, "bob").undo_curation(did["curation_id"])
+        await door(near, "bob").undo_curation(did["id"])
     assert (await door(near, "bob").list_curations())["curations"] == []
 
 

@@ -62,7 +62,7 @@ BEFORE: dict[str, list[tuple[str, str, Any]]] = {
     "mergeEntities": [JON],
     "listEntitySuggestions": said("My brother Makesh lives in Berlin.", "My friend Mukesh lives in Rome."),
     "curate": said(*(f"My friend Jane likes {each}." for each in ("jazz", "chess", "cocoa"))),
-    "listSpines": said(*(f"Hello number {each}." for each in range(4))),
+    "listSpines": said(*(f"Hello number {each}." for each in range(8))),
     "diffPhases": [("POST", "/v1/phases", {"token": "release-3"}), ("POST", "/v1/captures", COFFEE)],
 }
 """What must have happened for an example to be true, where no other example makes it so."""

@@ -14,6 +14,7 @@ from recollect.cli import (
     entities,
     explaining,
     finding,
+    importing,
     mcp,
     measuring,
     memories,
@@ -188,6 +189,11 @@ GROUPS: dict[str, Group] = {
             "accept": entities.accept,
             "reject": entities.reject,
         },
+    ),
+    "converse": Group(
+        "Conversations",
+        "Conversations from elsewhere: take them over, with their times.",
+        {"import": importing.import_conversation},
     ),
     "curate": Group(
         "Conversations",

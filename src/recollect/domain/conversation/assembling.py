@@ -162,6 +162,16 @@ def state_of(
     )
 
 
+def lately(messages: Sequence[Message], most: int) -> tuple[Message, ...]:
+    """The last of some turns, as few as have so many messages of either side."""
+    found, count = 0, 0
+    for each in reversed(messages):
+        if count >= most:
+            break
+        found, count = found + 1, count + len(sides([each]))
+    return tuple(messages[len(messages) - found :])
+
+
 def sides(messages: Sequence[Message]) -> tuple[Excerpt, ...]:
     """What either side said, turn by turn, as far as it was kept."""
     found: list[Excerpt] = []

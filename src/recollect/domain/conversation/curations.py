@@ -74,7 +74,7 @@ class Curation(msgspec.Struct, frozen=True, kw_only=True):
     def shown(self) -> dict[str, Any]:
         """The curation as callers see it."""
         return {
-            "curation_id": self.id,
+            "id": self.id,
             "at": shapes.written(self.at),
             "by": self.by,
             "persona": self.persona,

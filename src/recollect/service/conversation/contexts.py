@@ -62,7 +62,7 @@ class ConversationContexts(Contexts):
         moment, waiting = self._counted_from(at), None if wait is None else read_wait(wait)
         self._workings.guard.permit(self._caller, Action.READ)
         reading = Reading(self._workings, self._tenant, self._owner, await self._workings.guard.begin(self._caller))
-        talk = await reading.talk(persona_name(persona), session, moment)
+        talk = await reading.talk(persona_name(persona), session, helping.messages, moment)
         words = talk.last_words(MAX_QUERY) if query is None else query
         asked = _asked(words, talk, helping, moment)
         look = await self._look(asked, moment, waiting)

@@ -33,7 +33,7 @@ class Curating(Talking):
         records = await curator.active(self._tenant, self._owner, name)
         actions, _ = await curator.planned(self._tenant, self._owner, records)
         told = [proposed(each) | {"made": None} for each in actions]
-        return {"dry_run": True, "curation_id": None, "actions": told, "skipped_actions": []}
+        return {"dry_run": True, "id": None, "actions": told, "skipped_actions": []}
 
     async def list_curations(self, *, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
         """What the curator did, newest first: ids, and nothing of what the memories say."""

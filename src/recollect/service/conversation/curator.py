@@ -130,7 +130,7 @@ class Curator:
                 done.append(told | {"made": carried.made})
         if persona is not None:
             await self._note(caller, user, persona, len(records) - sum(len(each["archived"]) for each in done))
-        return {"curation_id": curation.id if done else None, "actions": done, "skipped_actions": skipped}
+        return {"id": curation.id if done else None, "actions": done, "skipped_actions": skipped}
 
     async def _note(self, caller: Caller, user: str, persona: str, left: int) -> None:
         """Keep when the curator ran last, and how much it left."""
@@ -203,7 +203,7 @@ class Curator:
             restored += back.restored
             removed += back.removed
             left += [{"id": name, "reason": reason.value} for name, reason in back.left]
-        return {"curation_id": curation_id, "restored": restored, "removed": removed, "not_restored": left}
+        return {"id": curation_id, "restored": restored, "removed": removed, "not_restored": left}
 
     async def _take_back(self, caller: Caller, user: str, address: Address, place: int) -> _Back:
         async def work(under_way: Promoting) -> _Back:

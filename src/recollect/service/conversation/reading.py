@@ -9,7 +9,7 @@ import msgspec
 
 from recollect.domain.address import Address
 from recollect.domain.callers import Action
-from recollect.domain.conversation.assembling import Kept, cut
+from recollect.domain.conversation.assembling import Kept, cut, lately
 from recollect.domain.conversation.personas import DEFAULT_PERSONA, Persona, UserSeed
 from recollect.domain.conversation.sessions import Message, Session
 from recollect.domain.conversation.summaries import Rolling, SessionSummary, Spine
@@ -58,8 +58,8 @@ class Reading:
         self._workings, self._tenant, self._user, self._ruling = workings, tenant, user, ruling
         self._talks = Talks(user)
 
-    async def talk(self, persona: str, session_id: str | None, now: Instant) -> Talk:
-        """Everything but earlier words."""
+    async def talk(self, persona: str, session_id: str | None, most: int, now: Instant) -> Talk:
+        """Everything but earlier words, with so many of the last messages."""
         named = None if session_id is None else await self._named(read_id(session_id), persona)
         persona = persona if named is None else named.persona
         session = named or await self._open_one(persona, now)
@@ -74,7 +74,7 @@ class Reading:
             spine=spine,
             rolling=rolling,
             summary=await self._summary(persona, session),
-            messages=await self._messages(persona),
+            messages=lately(await self._messages(persona), most),
         )
         return Talk(persona, session, kept)
 
