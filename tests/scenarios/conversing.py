@@ -247,16 +247,16 @@ def curated(cast: Cast) -> None:
     about = ("likes jazz", "likes tea", "likes chess")
     talk(cast.alice, *(f"My friend John {each}." for each in about))
     would = cast.alice.curate(dry_run=True)
-    assert ([each["kind"] for each in would["actions"]], would["curation_id"]) == (["fold"], None)
+    assert ([each["kind"] for each in would["actions"]], would["id"]) == (["fold"], None)
     assert len(cast.alice.get_entity("person:john")["facts"]) == 3
     done = cast.alice.curate()
     assert [each | {"made": None} for each in done["actions"]] == would["actions"]
     (listed,) = cast.alice.list_curations()["curations"]
-    assert listed["curation_id"] == done["curation_id"]
+    assert listed["id"] == done["id"]
     assert [each["text"] for each in cast.alice.get_entity("person:john")["facts"]] == [done["actions"][0]["text"]]
     with refused("not_found"):
-        cast.bob.undo_curation(done["curation_id"])
-    back = cast.alice.undo_curation(done["curation_id"])
+        cast.bob.undo_curation(done["id"])
+    back = cast.alice.undo_curation(done["id"])
     assert (len(back["restored"]), len(back["removed"]), back["not_restored"]) == (3, 1, [])
     assert cast.alice.curate(persona="coach", dry_run=True)["dry_run"] is True
     assert cast.bob.list_curations()["curations"] == []

@@ -34,7 +34,7 @@ def curate(
     if told["actions"] and dry_run:
         here.screen.note("nothing was changed; without --dry-run, this is done")
     elif told["actions"]:
-        here.screen.note(f"recollect curate undo {calm(str(told['curation_id']))} takes it back")
+        here.screen.note(f"recollect curate undo {calm(str(told["id"]))} takes it back")
 
 
 def _action(told: dict[str, Any]) -> str:
@@ -53,7 +53,7 @@ def curations(here: Here, limit: Limit = 20, cursor: Cursor = None) -> None:
         here.screen.document(page)
         return
     rows = [
-        (each["curation_id"], when(read(each["at"])), counted(len(each["actions"]), "action"), when(read(each["undone_at"])))
+        (each["id"], when(read(each["at"])), counted(len(each["actions"]), "action"), when(read(each["undone_at"])))
         for each in page["curations"]
     ]
     listed(here, ("id", "at", "what", "undone"), rows, page["cursor"], "the curator did nothing")
