@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
-from benchmarks import policy, recalling, remembering, running
+from benchmarks import policy, recalling, remembering, running, year
 from benchmarks.agents import report as agents_report
 from benchmarks.agents import running as agents
 from benchmarks.chart import chart
@@ -41,6 +41,8 @@ def main(arguments: Sequence[str] | None = None, counts: Counts | None = None) -
         chosen = replace(chosen, engine_growth=asked.engine_growth)
     if asked.memories is not None or asked.full:
         chosen = replace(chosen, searched=searching.STEPS[-1] if asked.memories is None else asked.memories)
+    if asked.turns is not None:
+        chosen = replace(chosen, turns=asked.turns)
     began = monotonic()
 
     def tell(text: str) -> None:
@@ -63,6 +65,8 @@ def main(arguments: Sequence[str] | None = None, counts: Counts | None = None) -
             _remembering(chosen, machine, folder, asked.results, tell)
         if asked.only in (None, "recalling"):
             _recalling(chosen, machine, folder, asked.results, tell)
+        if asked.only == "year" or (asked.only is None and chosen.turns):
+            _year(chosen, machine, folder, asked.results, tell)
         if asked.only == "agents" or (asked.only is None and chosen.agents):
             _agents(chosen, machine, folder, asked.results, tell)
     tell(f"written to {asked.results}")
@@ -124,14 +128,21 @@ def _recalling(counts: Counts, machine: Mapping[str, object], folder: Path, resu
     write(results / "recalling.json", json.dumps(found, indent=1) + "\n")
 
 
+def _year(counts: Counts, machine: Mapping[str, object], folder: Path, results: Path, tell: running.Tell) -> None:
+    found = year.measured(counts.turns, machine, folder, tell)
+    print(year.table(found))
+    write(results / "year.json", json.dumps(found, indent=1) + "\n")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small counts, and growth to 100,000 items")
-    parts = ("store", "http", "policy", "search", "engines", "agents", "remembering", "recalling")
+    parts = ("store", "http", "policy", "search", "engines", "agents", "remembering", "recalling", "year")
     parser.add_argument("--only", choices=parts, help="one part of the run")
     parser.add_argument("--rounds", type=int, help="how often every subject has its turn")
     parser.add_argument("--growth", type=int, metavar="N", help="grow to N items (0: leave it out)")
     parser.add_argument("--engine-growth", type=int, metavar="N", help="grow a database to N items (0: leave it out)")
+    parser.add_argument("--turns", type=int, metavar="N", help="a year of N turns (0: leave it out)")
     parser.add_argument("--full", action="store_true", help="search by query among up to 1,000,000 memories")
     parser.add_argument("--memories", type=int, metavar="N", help="search by query among up to N (0: leave it out)")
     parser.add_argument("--dir", type=Path, help="where the stores are made; their file system is what is measured")

@@ -52,6 +52,8 @@ class Counts:
     """Whether database servers are measured."""
     engine_growth: int = 1_000_000
     """How many items a database grows to; 0 leaves that out."""
+    turns: int = 50_000
+    """How many turns a year of conversation has; 0 leaves it out."""
     agents: bool = True
     """Whether the doors for agents are measured."""
 
@@ -72,6 +74,7 @@ QUICK = Counts(
     listings=50,
     mixed=480,
     growth=100_000,
+    turns=2_000,
     searched=10_000,
     engine_growth=20_000,
 )

@@ -28,6 +28,7 @@ from recollect.domain.callers import FIRST_USER, Role, local_caller
 from recollect.domain.errors import InvalidInput, InvalidSetting, RecollectError
 from recollect.main import compose, facts_of, follow_policies, prepare, rules_of, write_private
 from recollect.ports.clock import Clock
+from recollect.service.conversation.curator import Curator
 from recollect.service.identity import Identity
 from recollect.service.memories import Memories
 from recollect.service.tokens import new_secret
@@ -324,6 +325,7 @@ def _workers(workings: Workings, service: Service) -> tuple[Rounds, ...]:
     chronicler = Chronicler(
         workings.store,
         workings.summarizing,
+        Curator(workings),
         holder=holder,
         seconds=lambda: min(rules.index_seconds, _INDEX_SECONDS),
     )

@@ -237,6 +237,28 @@ async def test_the_curator_runs_by_itself_only_when_it_is_wanted_and_due(near: S
     assert (await curator.curate_due(TENANT, "alice", "default"))["reason"] == "24h"
 
 
+async def test_turns_and_the_worker_curate_where_that_is_wanted(near: Scene) -> None:
+    alice, workings = door(near), near.root._workings
+    await keep(near, *(known(near, 30 + n, f"John {n}") for n in range(3)))
+    await alice.converse("Good morning!")
+    assert (await alice.list_curations())["curations"] == []
+    workings.rules.curator = True
+    workings.summarizing.inline = False  # as in a server, where the worker does it
+    await alice.converse("Good morning!")
+    assert (await alice.list_curations())["curations"] == []
+    assert await Curator(workings).curate_late(TENANT) == 1
+    assert await Curator(workings).curate_late(TENANT) == 0
+    (told,) = (await alice.list_curations())["curations"]
+    assert (told["by"], told["persona"]) == ("24h", "default")
+    workings.summarizing.inline = True
+    near.clock.advance(DAY)
+    await keep(near, *(known(near, 40 + n, f"Ada {n}", "person:ada") for n in range(3)))
+    await alice.converse("Good morning!")
+    assert len((await alice.list_curations())["curations"]) == 2
+    state = await alice.get_session_state()
+    assert state["curator"]["last_run_at"] is not None
+
+
 async def test_what_changed_while_the_curator_thought_is_left_alone(near: Scene) -> None:
     alice = door(near)
     await keep(near, *(known(near, 30 + n, f"John {n}") for n in range(3)))

@@ -1,7 +1,7 @@
-"""The chronicler: ends sessions that fell silent, and makes the summaries that are due, whoever caused them.
+"""The chronicler: ends sessions that fell silent, makes the summaries that are due, and curates where that is wanted.
 
-It is woken by every turn of its own process that makes something due, and looks now and then for what others caused. One
-process has the lease; that a summary is made once does not rest on it, but on the note that is taken away with it.
+It is woken by every turn of its own process that makes something due, and looks now and then for what others caused.
+One process has the lease; that a summary is made once does not rest on it, but on the note that is taken away with it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from time import monotonic
 from recollect.domain.callers import SYSTEM_TENANT
 from recollect.domain.errors import LeaseLost, RecollectError
 from recollect.ports.store import Store
+from recollect.service.conversation.curator import Curator
 from recollect.service.conversation.summarizing import Summarizing
 from recollect.surfaces.logs import event
 from recollect.workers.rounds import Holding, Rounds
@@ -28,9 +29,11 @@ class Chronicler(Rounds):
     lease_seconds = 30.0
     lingers = True
 
-    def __init__(self, store: Store, summarizing: Summarizing, *, holder: str, seconds: Callable[[], float]) -> None:
+    def __init__(
+        self, store: Store, summarizing: Summarizing, curator: Curator, *, holder: str, seconds: Callable[[], float]
+    ) -> None:
         super().__init__(store, holder=holder, seconds=seconds)
-        self._summarizing = summarizing
+        self._summarizing, self._curator = summarizing, curator
         self._looked: float | None = None
 
     async def work(self, holding: Holding) -> int:
@@ -47,6 +50,7 @@ class Chronicler(Rounds):
             if tenant == SYSTEM_TENANT or self.stopping:
                 continue
             try:
+                curated = await self._curator.curate_late(tenant, after_each) if silent else 0
                 closed = await self._summarizing.close_idle(tenant, after_each=after_each) if silent else 0
                 made = await self._summarizing.summarize_due(tenant, after_each=after_each)
             except LeaseLost:
@@ -54,7 +58,8 @@ class Chronicler(Rounds):
             except RecollectError as problem:
                 event(self._log, logging.WARNING, "chronicler.tenant_failed", tenant=tenant, code=problem.code)
                 continue
-            if closed or made:
-                event(self._log, logging.INFO, "chronicler.wrote", tenant=tenant, sessions=closed, summaries=made)
-            total += closed + made
+            if closed or made or curated:
+                done = {"sessions": closed, "summaries": made, "curated": curated}
+                event(self._log, logging.INFO, "chronicler.wrote", tenant=tenant, **done)
+            total += closed + made + curated
         return total

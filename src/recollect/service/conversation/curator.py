@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -31,11 +31,12 @@ from recollect.domain.errors import NotFound
 from recollect.domain.governance.axes import AXES
 from recollect.domain.governance.reasons import Reason
 from recollect.domain.governance.terms import Space
+from recollect.domain.queries import Find, Order
 from recollect.domain.reasons import Plane
 from recollect.domain.remembering.deciding import key_for
 from recollect.domain.remembering.records import Record
-from recollect.service.conversation.kept import keep_state, kept, state_of
-from recollect.service.conversation.places import Talks
+from recollect.service.conversation.kept import Open, keep_state, kept, state_of
+from recollect.service.conversation.places import OPEN, Talks
 from recollect.service.conversation.registers import all_canonical
 from recollect.service.pipeline.places import Places
 from recollect.service.pipeline.promoting import Promoting
@@ -44,6 +45,7 @@ from recollect.service.workings import Workings
 
 REQUEST = "request"
 _ACTOR = "curator"
+_BATCH = 100
 _MICROSECONDS = 1_000_000
 
 
@@ -97,6 +99,22 @@ class Curator:
 
     # -- running
 
+    async def curate_late(self, tenant: str, after_each: Callable[[int], Awaitable[bool]] | None = None) -> int:
+        """Curate for everybody in a tenant who talks with a persona, where that is wanted and due; say for how many."""
+        done, cursor = 0, None
+        while self.workings.rules.curator:
+            query = Find(Plane.LINK, OPEN, order=Order.KEY, limit=_BATCH, cursor=cursor)
+            page = await self.workings.store.find(tenant, query)
+            for row in page.rows:
+                note = msgspec.json.decode(row.value or b"{}", type=Open)
+                done += "reason" in await self.curate_due(tenant, note.user, note.persona)
+                if after_each is not None and not await after_each(done):
+                    return done
+            cursor = page.cursor
+            if cursor is None:
+                break
+        return done
+
     async def curate_due(self, tenant: str, user: str, persona: str) -> dict[str, Any]:
         """Curate what a persona knows of a user, if that is wanted and due; else say why not."""
         if not self.workings.rules.curator:
@@ -105,6 +123,8 @@ class Curator:
         state = (
             SessionState() if row is None or row.value is None else msgspec.json.decode(row.value, type=SessionState)
         )
+        if due(state.curator, 0, self.workings.clock()) is Skipped.COOLDOWN:
+            return {"skipped": Skipped.COOLDOWN.value}
         records = await self.active(tenant, user, persona)
         last = state.curator.last_run_at
         new = sum(each.origin != CURATED_FOLD and (last is None or each.promoted_at > last) for each in records)

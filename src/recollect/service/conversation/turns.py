@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from recollect.domain.conversation.personas import DEFAULT_PERSONA, persona_name
-from recollect.domain.errors import IdempotencyMismatch, InvalidRequest
+from recollect.domain.errors import IdempotencyMismatch, InvalidRequest, RecollectError
 from recollect.domain.instants import Instant, after_seconds
 from recollect.domain.promotion import shapes
 from recollect.domain.remembering.captures import Capture
 from recollect.domain.text import flaw_in
 from recollect.ports.extractor import Extracted
+from recollect.service.conversation.curator import Curator
 from recollect.service.conversation.fitting import fitted, personas, window
 from recollect.service.conversation.places import Talks
 from recollect.service.conversation.taking import Taking, Turn
@@ -83,6 +85,9 @@ class Conversing(Capturing):
         told, due = await engine.within(self._caller, places, work, turn.captures[0].id)
         if due:
             await self._workings.summarizing.stirred(self._tenant, self._owner)
+        if self._workings.summarizing.inline:  # nobody else curates
+            with suppress(RecollectError):  # the turn is kept in any case
+                await Curator(self._workings).curate_due(self._tenant, self._owner, told["session"]["persona"])
         return told
 
     async def _turn(self, given: Mapping[str, Any]) -> Turn:
