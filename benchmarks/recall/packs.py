@@ -52,9 +52,9 @@ class Had:
         self._have()
         self._records = dict(self._made_from())
 
-    def in_pack(self, question: str, template: str, budget: int) -> set[str]:
+    def in_pack(self, question: str, template: str, budget: int, form: str) -> set[str]:
         """The turns that are in a pack."""
-        pack = self.memories.conversation_context(question, template=template, budget=budget)["pack"]
+        pack = self.memories.conversation_context(question, template=template, budget=budget, form=form)["pack"]
         entries = [each for block in pack["blocks"] for each in block["entries"]]
         return {turn for each in entries for turn in self._turns_of(each)}
 
@@ -139,7 +139,11 @@ def had(folder: Path, cache: Path | None, conversation: Conversation) -> Iterato
 def asked(held: Had, budget: int, found: Shares) -> None:
     """Ask everything, and keep which share of the evidence each subject gave."""
     for question in held.conversation.questions:
-        given = {name: held.in_pack(question.text, name, budget) for name in TEMPLATES}
+        given = {
+            f"{name}, {form}": held.in_pack(question.text, name, budget, form)
+            for name in TEMPLATES
+            for form in ("json", "markdown")
+        }
         given[SEARCH] = held.in_search(question.text, budget)
         for subject, turns in given.items():
             share = len(turns & question.turns) / len(question.turns)

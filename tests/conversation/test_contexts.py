@@ -13,18 +13,15 @@ from tests.conversation.furnished import Furnished
 from tests.conversation.packs import FOLDER, SCENARIOS, lived, path_of, played, written
 from tests.engines.mongodb import found_server  # noqa: F401 - a fixture
 from tests.engines.postgres import own_database  # noqa: F401 - a fixture
-from tests.pipeline.scene import TENANT, scene
+from tests.pipeline.scene import scene
 from tests.pipeline.test_backends import BACKENDS, place, scene_at  # noqa: F401 - a fixture
 from tests.sizes import sized
 
-from recollect import Memories
-from recollect.domain.callers import new_caller
 from recollect.domain.compiling.codes import Part
 from recollect.domain.compiling.shipped import CONVERSATION, EVIDENCE, SHIPPED
 from recollect.domain.conversation import assembling
 from recollect.domain.errors import InvalidInput, InvalidRequest, NotFound
 from recollect.domain.governance.terms import EventType
-from recollect.service.conversation.entities import Entities
 from recollect.service.conversation.reading import Reading
 
 FEW = ["everything-in-markdown", "cards", "another-persona", "the-evidence-template"]
@@ -39,10 +36,6 @@ def blocks(told: dict[str, Any]) -> dict[str, list[str]]:
 
 def texts(told: dict[str, Any]) -> str:
     return json.dumps(told, ensure_ascii=False)
-
-
-class Door(Entities, Memories):
-    """Memories with the registry of entities."""
 
 
 # -- the same bytes everywhere
@@ -165,7 +158,7 @@ async def test_a_merge_changes_the_card_at_once() -> None:
         await it.about("person:john", "John is asked about.", weight=1)
         before = await it.pack("games")
         assert any("[person:jonny]" in each for each in blocks(before)["cards"])
-        door = Door(here.root._workings, new_caller(TENANT, "alice"))
+        door = here.alice
         for ref in ("person:jonny", "person:john"):
             await door.put_entity(ref, label=ref.partition(":")[2].title())
         change = await door.merge_entities("person:jonny", "person:john")

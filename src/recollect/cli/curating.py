@@ -34,7 +34,7 @@ def curate(
     if told["actions"] and dry_run:
         here.screen.note("nothing was changed; without --dry-run, this is done")
     elif told["actions"]:
-        here.screen.note(f"recollect curate undo {calm(str(told["id"]))} takes it back")
+        here.screen.note(f"recollect curate undo {calm(str(told['id']))} takes it back")
 
 
 def _action(told: dict[str, Any]) -> str:

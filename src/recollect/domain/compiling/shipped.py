@@ -45,11 +45,11 @@ EVIDENCE = Template(
     name="evidence",
     version=1,
     blocks=(
-        _section(Part.PINNED, "Foundation", 20, 5, 15, "foundation"),
-        _section(Part.CARDS, "Cards", 5, 1, 10),
-        _section(Part.RELEVANT, "Relevant memories", 20, 3, 25),
-        _section(Part.EARLIER, "Said before", 60, 4, 65),
-        _section(Part.TURNS, "Recent messages", 6, 2, 15, "recent"),
+        _section(Part.PINNED, "Foundation", 20, 5, 10, "foundation"),
+        _section(Part.CARDS, "Cards", 5, 1, 5),
+        _section(Part.RELEVANT, "Relevant memories", 20, 3, 10),
+        _section(Part.EARLIER, "Said before", 60, 4, 80),
+        _section(Part.TURNS, "Recent messages", 6, 2, 10, "recent"),
     ),
 )
 """What answers a question about what was said: most of it in the very words."""

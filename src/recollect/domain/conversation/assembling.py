@@ -146,6 +146,7 @@ def state_of(
     """What the conversation contributes beside memories that are shown; `told` are those that cards are made from."""
     behavioral = frozenset(each.id for each in told if each.behavioral)
     known = frozenset() if helping.words_first else frozenset(says(each.text) for each in shown)
+    repeated = {each.number for each in kept.earlier if says(each.user or "") in known or says(each.ai or "") in known}
     return State(
         cards=tuple(_card(each, behavioral) for each in cards),
         commitments=_loops(kept.pending, LoopKind.COMMITMENT),
@@ -158,7 +159,7 @@ def state_of(
         rolling=_rolling(kept.rolling),
         summaries=_summary(kept.summary),
         turns=sides(kept.messages)[-helping.messages :],
-        earlier=sides([each for each in kept.earlier if known.isdisjoint(map(says, (each.user or "", each.ai or "")))]),
+        earlier=sides([each for each in kept.earlier if each.number not in repeated]),
     )
 
 

@@ -32,6 +32,9 @@ LAST = 6
 """So many of the last turns are read: enough for six messages, even where only one side ever speaks."""
 _SESSIONS = 10
 """So many sessions that ended last are looked at for the latest that has a summary."""
+_SPARE = 8
+_DIGITS = 4
+"""What answers about equally well comes in the same order in two deployments, whose keys turn vectors differently."""
 Read = TypeVar("Read", bound=msgspec.Struct)
 
 
@@ -89,9 +92,12 @@ class Reading:
         def keep(row: Row) -> bool:
             return row.value is not None and read_row(row, Message).number not in recent
 
-        wish = Wish(self._tenant, place, view.filter, (query,), limit=most, plane=Plane.TURN, keep=keep, roots=(place,))
-        answer = await self._workings.searching.search(wish)
-        return tuple(read_row(hit.row, Message) for hit in answer.hits)
+        deep = most + _SPARE
+        wish = Wish(self._tenant, place, view.filter, (query,), limit=deep, plane=Plane.TURN, keep=keep, roots=(place,))
+        hits = (await self._workings.searching.search(wish)).hits
+        found = [(round(hit.score, _DIGITS), read_row(hit.row, Message)) for hit in hits]
+        found.sort(key=lambda each: (-each[0], -each[1].number))
+        return tuple(each for _, each in found[:most])
 
     # -- sessions
 
