@@ -69,9 +69,10 @@ def suggested(
     """Whom a new entity may be, the likeliest first; never one of another type, and no pair that was decided about."""
     kind = parsed(new.ref).type
     others = [each for each in known if each.ref != new.ref and parsed(each.ref).type is kind]
-    found: dict[str, tuple[Likeness, ...]] = {each.ref: likeness(new.label, each.label) for each in others}
+    own, theirs = letters(new.label), {each.ref: letters(each.label) for each in others}
+    found: dict[str, tuple[Likeness, ...]] = {ref: _alike(own, words) for ref, words in theirs.items()}
     if kind is EntityType.PERSON:
-        partly = [each.ref for each in others if is_part(new.label, each.label)]
+        partly = [ref for ref, words in theirs.items() if _is_part(own, words)]
         if len(partly) == 1:
             found[partly[0]] = (*found[partly[0]], Likeness.PART_OF_NAME)
     made = [
@@ -84,7 +85,10 @@ def suggested(
 
 def likeness(one: str, other: str) -> tuple[Likeness, ...]:
     """Why two names may be the same one's; empty when they are two."""
-    words, others = letters(one), letters(other)
+    return _alike(letters(one), letters(other))
+
+
+def _alike(words: tuple[str, ...], others: tuple[str, ...]) -> tuple[Likeness, ...]:
     if not words or not others:
         return ()
     reasons = []
@@ -106,9 +110,9 @@ def letters(label: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[a-z0-9]+", anyascii(spelling(label)).lower().replace("_", " ")))
 
 
-def is_part(one: str, other: str) -> bool:
+def _is_part(words: tuple[str, ...], others: tuple[str, ...]) -> bool:
     """Whether one name is some words of the other, from its beginning or to its end."""
-    short, long = sorted((letters(one), letters(other)), key=len)
+    short, long = sorted((words, others), key=len)
     return 0 < len(short) < len(long) and short in (long[: len(short)], long[-len(short) :])
 
 

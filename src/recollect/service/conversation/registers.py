@@ -175,9 +175,14 @@ async def note_entities(
             new.append(made.mentioned(at))
         else:
             shelf.put_entity(draft, read_entity(raw).mentioned(at))
-    for place, entity in enumerate(new):
+    known: dict[str, list[Entity]] = {}
+    for entity in new:
         shelf.put_entity(draft, entity)
-        await _suggest(under_way, shelf, entity, new[:place])
+        kind = parsed(entity.ref).type.value
+        if kind not in known:
+            known[kind] = await _known(under_way, shelf, kind)
+        await _suggest(under_way, shelf, entity, known[kind])
+        known[kind].append(entity)
     return tuple(each.ref for each in new)
 
 
@@ -194,14 +199,18 @@ async def note_spoken_of(under_way: Promoting) -> tuple[str, ...]:
     return await note_entities(under_way, under_way.places.user, named, under_way.moment or under_way.now)
 
 
-async def _suggest(under_way: Promoting, shelf: Shelf, entity: Entity, beside: Sequence[Entity]) -> None:
+async def _known(under_way: Promoting, shelf: Shelf, kind: str) -> list[Entity]:
+    """The entities of a type that were spoken of last."""
+    query = Find(Plane.ENTITY, shelf.root, parse_filter({"type": kind}), Order.NEWEST, LIKENED)
+    page = await under_way.draft.unit.find(query)
+    return [read_entity(row.value) for row in page.rows if row.value is not None]
+
+
+async def _suggest(under_way: Promoting, shelf: Shelf, entity: Entity, known: Sequence[Entity]) -> None:
     """Draft whom a new entity may be; a pair about which there was a suggestion before is left alone."""
-    wanted = parse_filter({"type": parsed(entity.ref).type.value})
-    page = await under_way.draft.unit.find(Find(Plane.ENTITY, shelf.root, wanted, Order.NEWEST, LIKENED))
-    known = [read_entity(row.value) for row in page.rows if row.value is not None]
-    registry = Registry([*known, *beside])
+    registry = Registry(known)
     made: dict[str, Suggestion] = {}
-    for each in suggested(entity, [*known, *beside], most=LIKENED):
+    for each in suggested(entity, known, most=LIKENED):
         into = registry.canonical(each.into)
         address = shelf.pair(entity.ref, into)
         if into in made or into == entity.ref or await under_way.draft.bytes_at(address) is not None:
