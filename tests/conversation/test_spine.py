@@ -156,6 +156,10 @@ def test_of_one_entity_only_the_weightiest_facts_are_told_each_once() -> None:
     assert line.count(";") == MOST_FACTS - 1
 
 
+def test_the_same_line_stands_in_a_section_once_however_it_weighs() -> None:
+    assert spine(record("tea", number=1), record("tea", number=2, weight=3)).profile == ("tea",)
+
+
 def test_a_credential_never_gets_into_the_spine() -> None:
     token = f"ghp_{'a1B2c3D4e5' * 4}"[:40]
     made = spine(record(f"My token is {token}"), todos=(todo(f"use {token}"),))

@@ -75,7 +75,8 @@ def failing() -> list[Reply]:
 @pytest.fixture(params=["extractive", "llm"])
 def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
     if request.param == "extractive":
-        yield Subject(*[ExtractiveSummarizer] * 4)
+        plain = ExtractiveSummarizer
+        yield Subject(plain, plain, plain, plain)
         return
     with ExitStack() as stack:
         well = stack.enter_context(chatting(answer=quoting))

@@ -23,6 +23,8 @@ MOST_OF_A_LINE = 240
 """Characters of one line of a section."""
 MOST_FACTS = 4
 """Facts about one person, place, organisation or project."""
+MOST_LOOKED_AT = 500
+"""Records, the weightiest and newest: more than there is room for, and few enough to be read in a moment."""
 _FIELDS = {MemoryType.PROFILE: "profile", MemoryType.PROJECT: "projects", MemoryType.PEOPLE: "people"}
 _LOOPS = "open_loops"
 _PINNED = 3
@@ -60,10 +62,11 @@ def spine_of(
 
     `labels` has how entities are called, by their canonical refs; `canonical` maps a ref to the one it was merged into.
     """
-    live = [each for each in records if _belongs(each)]
+    live = sorted((each for each in records if _belongs(each)), key=_weightiest)[:MOST_LOOKED_AT]
+    live = [each for each in live if plain_of(each.text, MOST_OF_A_LINE)]
     made = [*_of_the_user(live), *_of_entities(live, labels, canonical), *_loops(todos)]
     empty = Spine(version=version, message_count=message_count, at=at, by=by)
-    return _filled(empty, sorted((each for each in dict.fromkeys(made) if each.line), key=_Weighed.order))
+    return _filled(empty, sorted(made, key=_Weighed.order))
 
 
 def _belongs(record: Record) -> bool:
@@ -73,7 +76,7 @@ def _belongs(record: Record) -> bool:
         and record.persona is None
         and record.kind is not Kind.SHORT_TERM
         and not record.summary_of
-        and bool(plain_of(record.text, MOST_OF_A_LINE))
+        and bool(record.text.strip())
     )
 
 
@@ -93,7 +96,7 @@ def _of_entities(
             about.setdefault(canonical(ref), []).append(each)
     made = []
     for ref, told in about.items():
-        told.sort(key=lambda each: (-_weight(each), -int(_newest(each)), each.text, each.id))
+        told.sort(key=_weightiest)
         label = (
             labels.get(ref) or next((each.entity_label for each in told if each.entity_label), None) or _spelled(ref)
         )
@@ -115,11 +118,12 @@ def _loops(todos: Iterable[Todo]) -> list[_Weighed]:
 
 
 def _filled(empty: Spine, lines: Iterable[_Weighed]) -> Spine:
-    """The spine with as many lines as there is room for; one that is too long leaves it to the next."""
+    """The spine with as many lines as there is room for, each once; one that is too long leaves it to the next."""
     spine = empty
     for each in lines:
-        longer = msgspec.structs.replace(spine, **{each.section: (*getattr(spine, each.section), each.line)})
-        if len(longer.text()) <= MAX_SPINE:
+        there = getattr(spine, each.section)
+        longer = msgspec.structs.replace(spine, **{each.section: (*there, each.line)})
+        if each.line not in there and len(longer.text()) <= MAX_SPINE:
             spine = longer
     return spine
 
@@ -130,6 +134,10 @@ def _weighed(section: str, line: str, told: list[Record]) -> _Weighed:
 
 def _weight(record: Record) -> int:
     return max(record.weight, _PINNED) if record.pinned else record.weight
+
+
+def _weightiest(record: Record) -> tuple[int, int, str, str]:
+    return -_weight(record), -int(_newest(record)), record.text, record.id
 
 
 def _newest(record: Record) -> Instant:
