@@ -31,7 +31,7 @@ from recollect.domain.queries import Archived, Find, Order
 from recollect.domain.reasons import Plane
 from recollect.domain.remembering.records import Record, read_record
 from recollect.service.conversation import entities, registers
-from recollect.service.conversation.entities import Entities, all_canonical, canonical_refs, note_entities
+from recollect.service.conversation.entities import all_canonical, canonical_refs, note_entities
 from recollect.service.conversation.registers import Shelf, registry_of
 from recollect.service.pipeline.lapsing import Lapsing
 from recollect.service.pipeline.places import Places
@@ -40,7 +40,7 @@ from recollect.service.pipeline.promoting import Promoting
 _IDS = re.compile(r"\b(ech_|esg_|mwp_|cap_|ctr_)[0-9a-f]{16,40}\b")
 
 
-class Door(Entities, Memories):
+class Door(Memories):
     """The memories of a caller, with the entities that are spoken of."""
 
 

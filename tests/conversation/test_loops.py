@@ -121,6 +121,10 @@ CLOSED = [
     "I'll be testing the new phone tomorrow",
     "I need to work on being more supportive",
     "I'm frustrated with my commute",
+    "I'm thinking about you every day",
+    "I'm looking for a daily routine",
+    "I need you to know my monthly pass",
+    "I made a painting every week",
 ]
 
 

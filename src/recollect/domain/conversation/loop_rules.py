@@ -186,7 +186,7 @@ PRESENT_ONLY = re.compile(
         "\\w+ed, went, ran, did, had, was, were, got, took, made, said, saw, felt, thought, knew, came, gave, found",
         "told, left, heard, met, kept, began, wrote, spent, used, lost, won, ate, slept, drove, swam, rode, can, could",
         "would, will, might, may, don't, didn't, doesn't, do have, am, is, are, and, who, also, learn, get, thank",
-        "grow",
+        "grow, wore, thinking, looking, trying, considering, wondering, having",
         "see, face, hear, notice, worry, look, love, miss, feel, need, think, know",
     )
     + r"(?![\w'])",

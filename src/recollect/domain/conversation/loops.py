@@ -63,6 +63,10 @@ _POINTING = re.compile(
 _POINTING_ALONE = re.compile(r"(?:it|this|that|them|those|these|you|everything|things|stuff)(?:$|\W)", re.IGNORECASE)
 _POINTED_AT = re.compile(r"^\w+ (?:with|to|of|by|about|that|when|how|on) ", re.IGNORECASE)
 _COURTEOUS = re.compile(r"\b(?:reach out|get in touch|call|ask)\b.* if (?:I|we) (?:need|have|ever)\b", re.IGNORECASE)
+_OF_A_THING = re.compile(
+    r"routine\b|(?:daily|weekly|monthly|yearly) (?!(?:at|in|on|for|to|with|before|after|and|or|from|by|now)\b)\w",
+    re.IGNORECASE,
+)
 _SOME_DAY = re.compile(r"\b(?:some ?day|some ?time|one day|eventually|at some point|in the future)\b", re.IGNORECASE)
 _IDLE = re.compile(
     either(
@@ -210,8 +214,8 @@ def _is_open(rule: LoopRule, said: str, clause: str) -> bool:
 
 
 def _recurs(plain: str) -> bool:
-    """Whether words say how often; a routine alone does not."""
-    return any(each[0].lower() != "routine" for each in RECURRENCE.finditer(plain))
+    """Whether words say how often; a routine, or the daily or monthly of a thing, does not."""
+    return any(_OF_A_THING.match(plain, each.start()) is None for each in RECURRENCE.finditer(plain))
 
 
 def _key(kind: LoopKind, content: str) -> str | None:

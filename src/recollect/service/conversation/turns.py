@@ -98,7 +98,7 @@ class Conversing(Capturing):
         ai = self._said(given, "ai", 1, at)
         if user is None and ai is None:
             raise InvalidRequest("say what the user said, what the persona answered, or both", field="user")
-        found, refused = await self._found_in(user)
+        found, refused = await self._extracted(user)
         return Turn(
             owner=self._owner,
             persona=given["persona"],
@@ -113,7 +113,7 @@ class Conversing(Capturing):
             unfit=refused,
         )
 
-    async def _found_in(self, user: Capture | None) -> tuple[Extracted | None, tuple[Remembered, ...]]:
+    async def _extracted(self, user: Capture | None) -> tuple[Extracted | None, tuple[Remembered, ...]]:
         """What is found in the user's words, and why some of that is no memory. The rules know that by themselves."""
         engine = self._workings.remembering
         if user is None:
