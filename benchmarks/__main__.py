@@ -65,10 +65,10 @@ def main(arguments: Sequence[str] | None = None, counts: Counts | None = None) -
             _remembering(chosen, machine, folder, asked.results, tell)
         if asked.only in (None, "recalling"):
             _recalling(chosen, machine, folder, asked.results, tell)
-        if asked.only == "year" or (asked.only is None and chosen.turns):
-            _year(chosen, machine, folder, asked.results, tell)
         if asked.only in (None, "conversing"):
             _conversing(chosen, machine, folder, asked.results, tell)
+        if asked.only == "year" or (asked.only is None and chosen.turns):
+            _year(chosen, machine, folder, asked.results, tell)
         if asked.only == "agents" or (asked.only is None and chosen.agents):
             _agents(chosen, machine, folder, asked.results, tell)
     tell(f"written to {asked.results}")
@@ -130,23 +130,25 @@ def _recalling(counts: Counts, machine: Mapping[str, object], folder: Path, resu
     write(results / "recalling.json", json.dumps(found, indent=1) + "\n")
 
 
-def _year(counts: Counts, machine: Mapping[str, object], folder: Path, results: Path, tell: running.Tell) -> None:
-    found = year.measured(counts.turns, machine, folder, tell)
-    print(year.table(found))
-    write(results / "year.json", json.dumps(found, indent=1) + "\n")
-
-
 def _conversing(counts: Counts, machine: Mapping[str, object], folder: Path, results: Path, tell: running.Tell) -> None:
     found = conversing.measured(counts, machine, folder, tell)
     print(conversing.table(found))
     write(results / "conversing.json", json.dumps(found, indent=1) + "\n")
 
 
+def _year(counts: Counts, machine: Mapping[str, object], folder: Path, results: Path, tell: running.Tell) -> None:
+    found = year.measured(counts.turns, machine, folder, tell)
+    print(year.table(found))
+    write(results / "year.json", json.dumps(found, indent=1) + "\n")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small counts, and growth to 100,000 items")
-    parts = ("store", "http", "policy", "search", "engines", "agents", "remembering", "recalling", "year")
-    parts = ("store", "http", "policy", "search", "engines", "agents", "remembering", "recalling", "conversing")
+    parts = (
+        *("store", "http", "policy", "search", "engines", "agents"),
+        *("remembering", "recalling", "conversing", "year"),
+    )
     parser.add_argument("--only", choices=parts, help="one part of the run")
     parser.add_argument("--rounds", type=int, help="how often every subject has its turn")
     parser.add_argument("--growth", type=int, metavar="N", help="grow to N items (0: leave it out)")

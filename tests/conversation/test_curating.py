@@ -208,6 +208,15 @@ async def test_nobody_undoes_what_was_curated_for_another(near: Scene) -> None:
     assert (await door(near, "bob").list_curations())["curations"] == []
 
 
+async def test_what_was_curated_is_erased_with_its_user(near: Scene) -> None:
+    await keep(near, *(known(near, 30 + n, f"John {n}") for n in range(3)))
+    did = await door(near).curate()
+    await near.admin.erase("user:alice")
+    assert (await door(near).list_curations())["curations"] == []
+    with pytest.raises(NotFound):
+        await door(near).undo_curation(did["id"])
+
+
 async def test_private_memories_are_told_together_for_their_persona_alone(near: Scene) -> None:
     alice = door(near)
     await keep(near, *(known(near, 30 + n, f"John {n}", persona="coach") for n in range(3)))

@@ -199,6 +199,13 @@ async def test_everybody_has_their_own_progress(here: Scene) -> None:
     assert (await here.as_user("bob").conversation_progress(SOURCE))["position"] == 0
 
 
+async def test_what_was_imported_is_erased_with_its_user(here: Scene) -> None:
+    await here.alice.import_conversation(TURNS, source=SOURCE, position=0)
+    await here.admin.erase("user:alice")
+    assert (await here.alice.conversation_progress(SOURCE))["position"] == 0
+    assert await kept(here) == [[], [], [], []]
+
+
 _IMPORTER = """
 import json, sys
 import recollect

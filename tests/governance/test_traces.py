@@ -147,6 +147,7 @@ ADDED = frozenset(
     {
         "already_known", "class_not_allowed", "confidence_below_floor", "consent_lost", "evidence_recalled",
         "existing_preferred", "not_approved", "predicate_not_allowed", "retracted", "consent_revoked", "undone",
+        "curated",
     }
 )  # fmt: skip
 """The reasons of proposals and records, which no trace of a governed turn has."""
