@@ -52,6 +52,15 @@ from recollect.domain.remembering import captures, deciding
 from recollect.ports import credentials, embedder, extractor, keys, policy, store, summarizer, vectors
 from recollect.service import audit, identity, looking, policies, reading, transfer, tuning, views
 from recollect.service.administration import Administration
+from recollect.service.conversation.contexts import ConversationContexts
+from recollect.service.conversation.curating import Curating
+from recollect.service.conversation.entities import Entities
+from recollect.service.conversation.importing import Importing
+from recollect.service.conversation.personas import Personas
+from recollect.service.conversation.seeds import Seeds
+from recollect.service.conversation.sessions import Sessions
+from recollect.service.conversation.todos import Todos
+from recollect.service.conversation.turns import Conversing
 from recollect.service.governing.profiles import Profiles
 from recollect.service.governing.turns import Governing
 from recollect.service.hands import Hands
@@ -472,6 +481,15 @@ def public_methods() -> list[object]:
         for cls in (
             recollect.Memories,
             Hands,
+            Conversing,
+            Importing,
+            Sessions,
+            Todos,
+            Seeds,
+            Personas,
+            Entities,
+            Curating,
+            ConversationContexts,
             Capturing,
             Recording,
             Reviewing,
