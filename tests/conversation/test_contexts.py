@@ -199,7 +199,7 @@ async def test_a_session_that_was_silent_for_too_long_does_not_go_on() -> None:
         it = Furnished(here)
         session = await it.session()
         await it.rolling(session, "They talk.")
-        here.clock.advance(1_799)
+        here.clock.advance(1_739)  # a minute went by already
         assert (await it.pack())["session"] == session
         here.clock.advance(1)
         told = await it.pack()
@@ -277,7 +277,7 @@ async def test_an_erased_user_is_in_no_pack() -> None:
         it = Furnished(here)
         await lived(it)
         await it.pack("John")
-        await here.admin.erase_user("alice")
+        await here.admin.erase("user:alice")
         assert (await it.pack("John"))["pack"]["blocks"] == []
 
 
@@ -311,7 +311,7 @@ async def test_memories_give_way_first_then_the_latest_session_then_threads() ->
         assert tuple(there[:3]) == FIRST_TO_GO
 
 
-@sized(25, 600)
+@sized(20, 600)
 async def test_budgets_and_caps_are_kept_whatever_there_is(count: int) -> None:
     async with scene() as here:
         it = Furnished(here)
