@@ -113,7 +113,7 @@ TABLE: dict[str, Row] = {
     "GET /v1/sessions":                            ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
     "GET /v1/sessions/{id}":                       ("read",         401, 200, 404, 200, 404, 404, 404, 404, 404),
     "POST /v1/sessions/{id}/close":                ("write",        401, 200, 404, 403, 404, 404, 404, 404, 404),
-    "GET /v1/sessions/{id}/messages":              ("read",         401, 200, 404, 200, 404, 404, 404, 404, 404),
+    "GET /v1/sessions/{id}/messages":              ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
     "GET /v1/messages":                            ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
     "GET /v1/session-state":                       ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
     "GET /v1/spines":                              ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
@@ -307,6 +307,7 @@ SEE_THEM = {"user", "agent", "admin"}
 TOLD: dict[str, tuple[Callable[[Any], object], set[str]]] = {
     "POST /v1/recall": (lambda found: _recalled(found["memories"]), {"user", "agent"}),
     "POST /v1/context": (lambda found: _recalled(found["pack"]["manifest"]["ids"]), {"user", "agent"}),
+    "GET /v1/sessions/{id}/messages": (lambda found: found["messages"], {"user", "agent"}),
     "GET /v1/captures": (lambda found: _of_alice(found["captures"], "about", "user:alice"), {"user", "agent"}),
     "GET /v1/records": (lambda found: _of_alice(found["records"], "owner", "alice"), {"user", "agent"}),
     "GET /v1/proposals": (

@@ -1,4 +1,4 @@
-"""Shipped templates: the ones that can be named in a call. They are data; what changes gets another version."""
+"""Shipped templates: the ones that can be named in a call, as data; what changes gets another version."""
 
 from __future__ import annotations
 
