@@ -26,10 +26,21 @@ MANY_ACTIONS = {
 OWN_ALONE = frozenset(
     {"/v1/captures", "/v1/captures/dry-run", "/v1/captures/{id}", "/v1/phases", "/v1/phases/diff", "/v1/recall"}
     | {"/v1/context", "/v1/sessions/{id}/recall", "/v1/sessions/{id}/turns", "/v1/sessions/{id}/replay", "/v1/why-not"}
-    | {"/v1/traces/{id}"}
+    | {
+        "/v1/traces/{id}",
+        "/v1/turns",
+        "/v1/turns/import",
+        "/v1/sessions",
+        "/v1/sessions/{id}",
+        "/v1/sessions/{id}/close",
+    }
+    | {"/v1/sessions/{id}/messages", "/v1/messages", "/v1/session-state", "/v1/spines", "/v1/spines/{version}"}
+    | {"/v1/todos", "/v1/todos/{id}", "/v1/seed", "/v1/entities", "/v1/entities/{ref}", "/v1/entities/{ref}/merge"}
+    | {"/v1/entities/{ref}/split", "/v1/entity-changes/{id}/undo", "/v1/entity-suggestions"}
+    | {"/v1/entity-suggestions/{id}", "/v1/curations", "/v1/curations/{id}/undo"}
 )
 """What is about the caller's own memory, also where an administrator calls it."""
-SHARED = frozenset({"/v1/profiles", "/v1/profiles/{id}"})
+SHARED = frozenset({"/v1/profiles", "/v1/profiles/{id}", "/v1/personas", "/v1/personas/{id}"})
 """What is the same for everybody in a tenant."""
 
 

@@ -13,13 +13,24 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 CLIENT = ROOT / "src/recollect_client"
-ORIGINS = ("_async.py", "_async_administration.py", "_async_recalling.py", "_async_remembering.py")
+ORIGINS = (
+    "_async.py",
+    "_async_administration.py",
+    "_async_conversing.py",
+    "_async_entities.py",
+    "_async_recalling.py",
+    "_async_remembering.py",
+)
 ERRORS_OF_SERVICE = ROOT / "src/recollect/domain/errors.py"
 
 RENAMED = {
     "AsyncClient": "Client",
     "AsyncAdministration": "Administration",
     "_async_administration": "_sync_administration",
+    "AsyncConversing": "Conversing",
+    "_async_conversing": "_sync_conversing",
+    "AsyncEntities": "Entities",
+    "_async_entities": "_sync_entities",
     "AsyncRecalling": "Recalling",
     "_async_recalling": "_sync_recalling",
     "AsyncRemembering": "Remembering",

@@ -52,7 +52,10 @@ from recollect.domain.remembering import captures, deciding
 from recollect.ports import credentials, embedder, extractor, keys, policy, store, summarizer, vectors
 from recollect.service import audit, identity, looking, policies, reading, transfer, tuning, views
 from recollect.service.administration import Administration
+from recollect.service.conversation.contexts import ConversationContexts
+from recollect.service.conversation.curating import Curating
 from recollect.service.conversation.entities import Entities
+from recollect.service.conversation.importing import Importing
 from recollect.service.conversation.personas import Personas
 from recollect.service.conversation.seeds import Seeds
 from recollect.service.conversation.sessions import Sessions
@@ -479,11 +482,14 @@ def public_methods() -> list[object]:
             recollect.Memories,
             Hands,
             Conversing,
+            Importing,
             Sessions,
             Todos,
-            Entities,
             Seeds,
             Personas,
+            Entities,
+            Curating,
+            ConversationContexts,
             Capturing,
             Recording,
             Reviewing,

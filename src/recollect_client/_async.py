@@ -19,6 +19,8 @@ from recollect_client import _answers as answers
 from recollect_client import _requests as requests
 from recollect_client._answers import Answer
 from recollect_client._async_administration import AsyncAdministration
+from recollect_client._async_conversing import AsyncConversing
+from recollect_client._async_entities import AsyncEntities
 from recollect_client._async_recalling import AsyncRecalling
 from recollect_client._async_remembering import AsyncRemembering
 from recollect_client._files import Download, Progress
@@ -42,7 +44,7 @@ from recollect_client.models import (
 _WHOAMI = "/v1/whoami"
 
 
-class AsyncClient(AsyncRecalling, AsyncRemembering, AsyncAdministration):
+class AsyncClient(AsyncConversing, AsyncEntities, AsyncRecalling, AsyncRemembering, AsyncAdministration):
     """The memories of the tenant that a token belongs to, on a server.
 
     Without `url` and `token`, the environment says them: RECOLLECT_URL and RECOLLECT_TOKEN. One attempt may

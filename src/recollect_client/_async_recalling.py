@@ -110,7 +110,7 @@ class AsyncRecalling(ABC):
         wait: float | None = None,
         budget: int = 1200,
         counter: str = "chars",
-        template: Mapping[str, Any] | None = None,
+        template: str | Mapping[str, Any] | None = None,
         state: Mapping[str, Any] | None = None,
         form: str = "json",
     ) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class AsyncRecalling(ABC):
             "wait": wait,
             "budget": budget,
             "counter": counter,
-            "template": scopes.object_given(template, "template"),
+            "template": scopes.template_given(template),
             "state": scopes.object_given(state, "state"),
             "form": form,
         }

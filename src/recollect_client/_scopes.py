@@ -32,6 +32,11 @@ def object_given(given: Mapping[str, Any] | None, what: str) -> msgspec.Raw | No
     return None if given is None else msgspec.Raw(requests.document(given, what, InvalidRequest))
 
 
+def template_given(given: str | Mapping[str, Any] | None) -> str | msgspec.Raw | None:
+    """A template by its name, or in full."""
+    return given if isinstance(given, str) else object_given(given, "template")
+
+
 def format_asked(plain: bool) -> list[tuple[str, object]]:
     """How traces are told."""
     if not isinstance(plain, bool):

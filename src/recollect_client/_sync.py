@@ -23,6 +23,8 @@ from recollect_client._retries import Limits, Silence, Tries
 from recollect_client._settings import address_of_server, headers_of_caller, trusted
 from recollect_client._shapes import Head, History, Namespaces, Tools
 from recollect_client._sync_administration import Administration
+from recollect_client._sync_conversing import Conversing
+from recollect_client._sync_entities import Entities
 from recollect_client._sync_recalling import Recalling
 from recollect_client._sync_remembering import Remembering
 from recollect_client.errors import Forbidden, InvalidQuery, NotFound, RecollectError, StoreClosed
@@ -41,7 +43,7 @@ from recollect_client.models import (
 _WHOAMI = "/v1/whoami"
 
 
-class Client(Recalling, Remembering, Administration):
+class Client(Conversing, Entities, Recalling, Remembering, Administration):
     """The memories of the tenant that a token belongs to, on a server.
 
     Without `url` and `token`, the environment says them: RECOLLECT_URL and RECOLLECT_TOKEN. One attempt may

@@ -47,6 +47,7 @@ EXPECTED = {
     *["capture", "captures", "propose", "remember", "records", "record", "undo", "phase", "consent"],
     *["proposals", "review", "contradictions", "contradiction", "signals", "traces"],
     *["recall", "context", "turn", "replay", "trace", "why", "why-not", "diff", "profile", "usage", "report"],
+    *["talk", "session", "todo", "persona", "seed", "entity", "spine", "curate", "curations", "converse"],
 }
 
 WRONG: list[tuple[str, int, str]] = [
@@ -111,6 +112,17 @@ WRONG: list[tuple[str, int, str]] = [
     ("context tea --form song", 2, "song"),
     ("context tea --state []", 2, "--state"),
     ("turn monday", 2, "Missing argument"),
+    ("talk x --at soon", 2, "is not a moment"),
+    ("todo add x --kind DREAM", 2, "DREAM"),
+    ("todo list --status LATER", 2, "LATER"),
+    ("entity list --type animal", 2, "animal"),
+    ("entity split person:john", 2, "Missing argument"),
+    ("session frobnicate", 2, "No such command"),
+    ("session show", 2, "Missing argument"),
+    ("curate undo", 2, "Missing argument"),
+    ("spine first", 2, "valid integer"),
+    ("persona put coach nowhere", 2, "nowhere cannot be read"),
+    ("context tea --conversation --history", 2, "a scope of its own"),
     ("turn monday x --state {oops}", 2, "--state"),
     ("turn monday x --ask --ai y", 2, "--ask writes nothing"),
     ("usage show user/a", 2, "Missing argument"),

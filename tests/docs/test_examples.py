@@ -19,7 +19,14 @@ def ran(example: str, *arguments: str) -> list[str]:
 
 
 def test_there_is_an_example_of_each_shape() -> None:
-    assert EXAMPLES == ["embedded.py", "langgraph_agent.py", "mcp_client.py", "service.py", "three_processes.py"]
+    assert EXAMPLES == [
+        "companion.py",
+        "embedded.py",
+        "langgraph_agent.py",
+        "mcp_client.py",
+        "service.py",
+        "three_processes.py",
+    ]
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["kept in a directory", "kept nowhere"])
@@ -72,6 +79,18 @@ def test_the_langgraph_agent_remembers_across_threads(kept: bool, tmp_path: Path
     ]
     assert said[-1] == "kept: user/alice/facts"
     assert (tmp_path / "memories" / "recollect.db").exists() is kept
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept in a directory", "kept nowhere"])
+def test_the_companion_keeps_what_two_personas_know_apart_and_says_why(kept: bool, tmp_path: Path) -> None:
+    said = ran("companion.py", *([str(tmp_path / "memories")] if kept else []))
+    assert '  opened: "call John tomorrow"' in said
+    assert '  completed: "call John tomorrow"' in said
+    assert any(line.startswith('  remembered: "My friend John lives in Austin.", because ') for line in said)
+    assert "coach: In Austin, as you told me." in said
+    assert said[-2:] == ["coach was promised 1, of which 1 was done", "friend was promised 0, of which 0 was done"]
+    friend = said.index("you to friend: Hello, what do you know about me?")
+    assert "  knew: call John tomorrow (commitments)" not in said[friend : friend + 6]
 
 
 def test_an_mcp_client_finds_in_one_session_what_it_stored_in_another(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from tests.scenarios.door import (
     found,
     plain,
 )
+from tests.scenarios.talks import Talks, talked
 from tests.scenarios.way_in import WayIn, remembered
 from tests.scenarios.way_out import WayOut, given
 
@@ -42,7 +43,7 @@ ERRORS = (recollect.RecollectError, recollect_client.RecollectError)
 Awaited = Callable[[Any], Any]
 
 
-class Library(WayIn, WayOut):
+class Library(WayIn, WayOut, Talks):
     """A door over any object with the methods of `Memories`; `wait` brings coroutines to their end."""
 
     def __init__(self, memories: Any, operations: Any, wait: Awaited | None, view: Plain | None = None) -> None:
@@ -69,6 +70,9 @@ class Library(WayIn, WayOut):
 
     def _give(self, call: str, *asked: Any, **named: Any) -> Any:
         return given(self._ask(call, *asked, **named))
+
+    def _talk(self, call: str, *asked: Any, **named: Any) -> Any:
+        return talked(self._ask(call, *asked, **named))
 
     def put(self, *given: Any, **named: Any) -> Plain:
         return confirmed(self._ask("put", *given, **named), WRITTEN)

@@ -17,6 +17,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from tests.scenarios.door import EVENT, ITEM, WRITTEN, Door, Person, Plain, Refused, confirmed, found, plain
 from tests.scenarios.in_process import key_for
 from tests.scenarios.over_http import Http
+from tests.scenarios.talks import CALLS as SAID
 from tests.scenarios.way_in import CALLS
 from tests.scenarios.way_out import CALLS as GIVEN
 
@@ -35,9 +36,10 @@ NOT_OFFERED = frozenset({"batch", "history", "get_by_id", "whoami", "show_policy
     "change_settings",
     *CALLS,
     *GIVEN,
+    *SAID,
 }
-"""What has no call, and is asked over REST in between: batches, versions, who one is, what administrators do, and the
-ways in and out."""
+"""What has no call, and is asked over REST in between: batches, versions, who one is, what administrators do, the
+ways in and out, and conversations."""
 _ARCHIVED: dict[str, Any] = {"exclude": 1, "include": 2, "only": 3}
 _SAFE = (1 << 53) - 1
 

@@ -27,6 +27,7 @@ from tests.scenarios.door import (
     plain,
 )
 from tests.scenarios.in_process import key_for
+from tests.scenarios.talks import Talks, talked
 from tests.scenarios.way_in import WayIn, remembered
 from tests.scenarios.way_out import WayOut, given
 
@@ -87,9 +88,46 @@ POSTED: dict[str, tuple[str, tuple[str, ...]]] = {
     "why_not": ("/v1/why-not", ("text",)),
 }
 """What is asked with a body on the way out, and what it calls the arguments that need no name."""
+HEARD = {
+    "list_sessions": "/v1/sessions",
+    "get_session": "/v1/sessions/{}",
+    "get_session_state": "/v1/session-state?persona={}",
+    "list_messages": "/v1/messages",
+    "list_spines": "/v1/spines",
+    "get_spine": "/v1/spines/{}",
+    "list_todos": "/v1/todos",
+    "get_todo": "/v1/todos/{}",
+    "get_seed": "/v1/seed",
+    "list_personas": "/v1/personas",
+    "get_persona": "/v1/personas/{}",
+    "list_entities": "/v1/entities",
+    "get_entity": "/v1/entities/{}",
+    "list_entity_suggestions": "/v1/entity-suggestions",
+    "list_curations": "/v1/curations",
+}
+"""The reads of a conversation, with the path of each."""
+SAID: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "converse": ("POST", "/v1/turns", ("user",)),
+    "conversation_context": ("POST", "/v1/context", ("query",)),
+    "close_session": ("POST", "/v1/sessions/{}/close", ()),
+    "add_todo": ("POST", "/v1/todos", ("content",)),
+    "change_todo": ("PATCH", "/v1/todos/{}", ()),
+    "put_seed": ("PUT", "/v1/seed", ("text",)),
+    "delete_seed": ("DELETE", "/v1/seed", ()),
+    "put_persona": ("PUT", "/v1/personas/{}", ("settings",)),
+    "put_entity": ("PUT", "/v1/entities/{}", ()),
+    "merge_entities": ("POST", "/v1/entities/{}/merge", ("into",)),
+    "split_entity": ("POST", "/v1/entities/{}/split", ()),
+    "undo_entity_change": ("POST", "/v1/entity-changes/{}/undo", ()),
+    "decide_entity_suggestion": ("POST", "/v1/entity-suggestions/{}", ("accept",)),
+    "curate": ("POST", "/v1/curations", ()),
+    "undo_curation": ("POST", "/v1/curations/{}/undo", ()),
+}
+"""What is said and done in a conversation, and what its body calls the arguments that need no name."""
+BODILESS = frozenset({"close_session", "delete_seed", "undo_entity_change", "undo_curation"})
 
 
-class Http(WayIn, WayOut):
+class Http(WayIn, WayOut, Talks):
     """The REST interface as its contract tells it."""
 
     def __init__(
@@ -165,6 +203,24 @@ class Http(WayIn, WayOut):
         done, replayed = self._send("POST", path.format(*_encoded(ids)), body, key)
         assert replayed is (done.get("replayed", False))
         return given(done)
+
+    def _talk(self, call: str, *asked: Any, **named: Any) -> Any:
+        if call in HEARD:
+            if call == "get_spine" and not asked:
+                asked = ("latest",)
+            path = HEARD[call] if asked else HEARD[call].partition("?")[0]
+            query = urlencode([(name, _text(value)) for name, value in named.items()], quote_via=quote)
+            path = path.format(*_encoded(map(str, asked)))
+            return talked(self._send("GET", f"{path}{'&' if '?' in path else '?'}{query}" if query else path)[0])
+        key = named.pop("idempotency_key", None)
+        method, path, names = SAID[call]
+        ids, rest = asked[: path.count("{}")], asked[path.count("{}") :]
+        body = dict(zip(names, rest, strict=False)) | {name: _plain(value) for name, value in named.items()}
+        body |= {"conversation": True} if call == "conversation_context" else {}
+        sent = None if call in BODILESS else body
+        done, replayed = self._send(method, path.format(*_encoded(ids)), sent, key)
+        assert replayed is bool(done.get("replayed", False))
+        return talked(done)
 
     def _usage(self, *asked: Any, namespace_prefix: Sequence[str] = (), **named: Any) -> Any:
         if asked:

@@ -15,7 +15,7 @@ from tests.scenarios.door import PEOPLE, Door, House, Refused
 from recollect.domain.errors import InvalidCursor
 from recollect.domain.queries import parse_event_cursor
 
-_GIVEN = re.compile(r"(?<=_)[0-9a-f]{32}")
+_GIVEN = re.compile(r"(?<=_)[0-9a-f]{40}|(?<=_)[0-9a-f]{32}")
 """An id that the service gives out, as a part of one with a prefix, wherever it is told."""
 Line = tuple[str, str, Any]
 """Who asked, for what, and what they were told."""

@@ -15,7 +15,7 @@ from tests.engines.mongodb import (
 )
 from tests.engines.mongodb import fresh_database as mongo_database
 from tests.engines.postgres import fresh_database as postgres_database
-from tests.scenarios import asking, finding, governing, permitting, recalling, remembering, telling, writing
+from tests.scenarios import asking, conversing, finding, governing, permitting, recalling, remembering, telling, writing
 from tests.scenarios.door import Door, House, Person, Plain
 from tests.scenarios.in_process import SETTINGS, InProcess, Sdk
 from tests.scenarios.over_grpc import NOT_OFFERED as NOT_CALLED
@@ -28,7 +28,7 @@ from tests.scenarios.typed import NOT_OFFERED, UNTOLD, AtTheKeyboard
 from recollect.config import Secret, Settings
 from recollect.testing.servers import Server, running
 
-CHAPTERS = (writing, finding, asking, telling, permitting, governing, remembering, recalling)
+CHAPTERS = (writing, finding, asking, telling, permitting, governing, remembering, recalling, conversing)
 
 
 @pytest.fixture(scope="module")

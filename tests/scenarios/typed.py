@@ -29,6 +29,7 @@ from tests.scenarios.door import (
 )
 from tests.scenarios.in_process import key_for
 from tests.scenarios.remembering import WAY_IN
+from tests.scenarios.talks import Talks, talked
 from tests.scenarios.way_in import WayIn, remembered
 from tests.scenarios.way_out import WayOut, given
 from typer.testing import CliRunner
@@ -47,9 +48,39 @@ UNTOLD = frozenset({"replayed"})
 
 OPTIONS = {"spaces": "space", "kinds": "kind", "tiers": "tier", "event_types": "event_type", "include_usage": "usage"}
 """What an option is called that may be typed several times, or is a switch."""
+COMMANDS = {
+    "converse": "talk",
+    "conversation_context": "context --conversation",
+    "list_sessions": "session list",
+    "get_session": "session show",
+    "close_session": "session close",
+    "list_messages": "session messages",
+    "list_spines": "spine --all",
+    "get_spine": "spine",
+    "list_todos": "todo list",
+    "add_todo": "todo add",
+    "get_todo": "todo show",
+    "change_todo": "todo change",
+    "get_seed": "seed show",
+    "put_seed": "seed put",
+    "delete_seed": "seed delete",
+    "list_personas": "persona list",
+    "get_persona": "persona show",
+    "list_entities": "entity list",
+    "get_entity": "entity show",
+    "put_entity": "entity put",
+    "merge_entities": "entity merge",
+    "split_entity": "entity split",
+    "undo_entity_change": "entity undo",
+    "list_entity_suggestions": "entity suggestions",
+    "curate": "curate",
+    "list_curations": "curations",
+    "undo_curation": "curate undo",
+}
+"""The commands of a conversation."""
 
 
-class Typed(WayIn, WayOut):
+class Typed(WayIn, WayOut, Talks):
     """The commands, against a server."""
 
     def __init__(self, always: Sequence[str], reading: Mapping[str, str | None] | None = None) -> None:
@@ -98,6 +129,24 @@ class Typed(WayIn, WayOut):
             named.setdefault("form", "json")
         options = {OPTIONS.get(name, name): value for name, value in named.items()}
         return given(self._run(commands.get(call, call), *words, **options))
+
+    def _talk(self, call: str, *asked: Any, **named: Any) -> Any:
+        words = list(asked)
+        if call == "put_persona":
+            with _files({"settings.json": json.dumps(words.pop())}) as folder:
+                return talked(self._run("persona put", *words, f"{folder}/settings.json", **named))
+        if call == "decide_entity_suggestion":
+            return talked(self._run("entity accept" if words.pop() else "entity reject", *words))
+        if call == "get_session_state":
+            return talked(self._run("session state", persona=words[0] if words else None))
+        if call == "list_messages" and "session" in named:
+            words.append(named.pop("session"))
+        if call in ("put_entity", "split_entity"):
+            aliases = named.pop("aliases", [])
+            words, named = (words, {**named, "alias": aliases}) if call == "put_entity" else ([*words, *aliases], named)
+        if call == "conversation_context":
+            named.setdefault("form", "json")
+        return talked(self._run(COMMANDS[call], *map(str, words), **named))
 
     def _put_profile(self, name: str, settings: Plain, **named: Any) -> Any:
         with _files({"settings.json": json.dumps(settings)}) as folder:

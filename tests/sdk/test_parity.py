@@ -23,7 +23,7 @@ from recollect.ports import policy
 from recollect.service import audit, policies, tuning, views
 from recollect_client import AsyncClient, Client, errors
 
-IN_PROCESS_ONLY = {"for_tenant", "for_caller", "finish_erasures", "recall_precision"}
+IN_PROCESS_ONLY = {"for_tenant", "for_caller", "finish_erasures", "recall_precision", "summarize_pending"}
 CLIENT_ONLY = {"follow"}
 CLIENT_ERRORS = {"ConnectionFailed", "BadAnswer"}
 MODULES = [pytest.param(path, id=path.stem) for path in rules.modules(CLIENT)]

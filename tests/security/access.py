@@ -23,6 +23,7 @@ foreign   an administrator of another tenant
 NOTES = "ns=user&ns=alice&ns=notes"
 ENTRIES = {"source": "cd" * 32, "entries": []}
 MEMORY = {"namespace": ["user", "alice", "notes"], "key": "k", "value": {"n": 1}}
+IMPORTED = {"user": "I prefer tea.", "at": "2025-06-01T09:00:00Z"}
 POLICIES = "/admin/v1/memories/policies"
 QUESTION = {"action": "read", "namespace": ["user", "alice"], "user_id": "bob"}
 OWNERS = """package memories.authz
@@ -106,6 +107,38 @@ TABLE: dict[str, Row] = {
     "GET /v1/profiles":                            ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
     "GET /v1/profiles/{id}":                       ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
     "PUT /v1/profiles/{id}":                       ("admin",        401, 403, 403, 403, 403, 200, 200, 403, 200),
+    "POST /v1/turns":                              ("write",        401, 200, 200, 403, 200, 200, 200, 200, 200),
+    "POST /v1/turns/import":                       ("write",        401, 200, 200, 403, 200, 200, 200, 200, 200),
+    "GET /v1/turns/import":                        ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /v1/sessions":                            ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /v1/sessions/{id}":                       ("read",         401, 200, 404, 200, 404, 404, 404, 404, 404),
+    "POST /v1/sessions/{id}/close":                ("write",        401, 200, 404, 403, 404, 404, 404, 404, 404),
+    "GET /v1/sessions/{id}/messages":              ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /v1/messages":                            ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /v1/session-state":                       ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /v1/spines":                              ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /v1/spines/{version}":                    ("read",         401, 200, 404, 200, 404, 404, 404, 404, 404),
+    "GET /v1/todos":                               ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "POST /v1/todos":                              ("write",        401, 200, 200, 403, 200, 200, 200, 200, 200),
+    "GET /v1/todos/{id}":                          ("read",         401, 200, 404, 200, 404, 404, 404, 404, 404),
+    "PATCH /v1/todos/{id}":                        ("write",        401, 200, 404, 403, 404, 404, 404, 404, 404),
+    "GET /v1/seed":                                ("read",         401, 200, 404, 200, 404, 404, 404, 404, 404),
+    "PUT /v1/seed":                                ("write",        401, 200, 200, 403, 200, 200, 200, 200, 200),
+    "DELETE /v1/seed":                             ("delete",       401, 200, 200, 403, 200, 200, 200, 200, 200),
+    "GET /v1/personas":                            ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /v1/personas/{id}":                       ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "PUT /v1/personas/{id}":                       ("admin",        401, 403, 403, 403, 403, 200, 200, 403, 200),
+    "GET /v1/entities":                            ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "GET /v1/entities/{ref}":                      ("read",         401, 200, 404, 200, 404, 404, 404, 404, 404),
+    "PUT /v1/entities/{ref}":                      ("write",        401, 200, 200, 403, 200, 200, 200, 200, 200),
+    "POST /v1/entities/{ref}/merge":               ("write",        401, 200, 404, 403, 404, 404, 404, 404, 404),
+    "POST /v1/entities/{ref}/split":               ("write",        401, 200, 404, 403, 404, 404, 404, 404, 404),
+    "POST /v1/entity-changes/{id}/undo":           ("write",        401, 200, 404, 403, 404, 404, 404, 404, 404),
+    "GET /v1/entity-suggestions":                  ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "POST /v1/entity-suggestions/{id}":            ("write",        401, 200, 404, 403, 404, 404, 404, 404, 404),
+    "POST /v1/curations":                          ("write",        401, 200, 200, 403, 200, 200, 200, 200, 200),
+    "GET /v1/curations":                           ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
+    "POST /v1/curations/{id}/undo":                ("write",        401, 200, 404, 403, 404, 404, 404, 404, 404),
     "GET /v1/records/{id}/why":                    ("read",         401, 200, 404, 200, 404, 200, 404, 404, 404),
     "POST /v1/why-not":                            ("read write",   401, 200, 200, 403, 200, 200, 200, 200, 200),
     "GET /v1/phases/diff":                         ("read",         401, 200, 200, 200, 200, 200, 200, 200, 200),
@@ -209,6 +242,31 @@ REQUESTS: dict[str, tuple[str, Any]] = {
     "POST /v1/sessions/{id}/replay": ("/v1/sessions/{session}/replay", None),
     "GET /v1/profiles/{id}": ("/v1/profiles/default", None),
     "PUT /v1/profiles/{id}": ("/v1/profiles/careful", {"settings": {"semantic": True}}),
+    "POST /v1/turns": ("/v1/turns", {"user": "I prefer tea."}),
+    "POST /v1/turns/import": (
+        "/v1/turns/import",
+        {"source": "cd" * 32, "position": 0, "persona": "diary", "turns": [IMPORTED]},
+    ),
+    "GET /v1/turns/import": (f"/v1/turns/import?source={'cd' * 32}", None),
+    "GET /v1/sessions/{id}": ("/v1/sessions/{talk}", None),
+    "POST /v1/sessions/{id}/close": ("/v1/sessions/{talk}/close", None),
+    "GET /v1/sessions/{id}/messages": ("/v1/sessions/{talk}/messages", None),
+    "GET /v1/spines/{version}": ("/v1/spines/{spine}", None),
+    "POST /v1/todos": ("/v1/todos", {"content": "Call John."}),
+    "GET /v1/todos/{id}": ("/v1/todos/{todo}", None),
+    "PATCH /v1/todos/{id}": ("/v1/todos/{todo}", {"status": "COMPLETED"}),
+    "GET /v1/seed": ("/v1/seed{told}", None),
+    "PUT /v1/seed": ("/v1/seed", {"text": "Lives in Austin."}),
+    "GET /v1/personas/{id}": ("/v1/personas/default", None),
+    "PUT /v1/personas/{id}": ("/v1/personas/coach", {"settings": {"label": "Coach"}}),
+    "GET /v1/entities/{ref}": ("/v1/entities/{entity}", None),
+    "PUT /v1/entities/{ref}": ("/v1/entities/person:john", {"label": "John"}),
+    "POST /v1/entities/{ref}/merge": ("/v1/entities/{entity}/merge", {"into": "person:ada"}),
+    "POST /v1/entities/{ref}/split": ("/v1/entities/{entity}/split", {"aliases": ["{alias}"]}),
+    "POST /v1/entity-changes/{id}/undo": ("/v1/entity-changes/{change}/undo", None),
+    "POST /v1/entity-suggestions/{id}": ("/v1/entity-suggestions/{suggestion}", {"accept": False}),
+    "POST /v1/curations": ("/v1/curations", {}),
+    "POST /v1/curations/{id}/undo": ("/v1/curations/{curation}/undo", None),
     "GET /v1/traces/{id}": ("/v1/traces/{trace}", None),
     "GET /v1/records/{id}/why": ("/v1/records/{record}/why", None),
     "POST /v1/why-not": ("/v1/why-not", {"text": "I prefer tea."}),
@@ -249,6 +307,7 @@ SEE_THEM = {"user", "agent", "admin"}
 TOLD: dict[str, tuple[Callable[[Any], object], set[str]]] = {
     "POST /v1/recall": (lambda found: _recalled(found["memories"]), {"user", "agent"}),
     "POST /v1/context": (lambda found: _recalled(found["pack"]["manifest"]["ids"]), {"user", "agent"}),
+    "GET /v1/sessions/{id}/messages": (lambda found: found["messages"], {"user", "agent"}),
     "GET /v1/captures": (lambda found: _of_alice(found["captures"], "about", "user:alice"), {"user", "agent"}),
     "GET /v1/records": (lambda found: _of_alice(found["records"], "owner", "alice"), {"user", "agent"}),
     "GET /v1/proposals": (
@@ -302,6 +361,8 @@ class Place:
             if f"{{{name}}}" in path:
                 path = path.replace(f"{{{name}}}", quote(make(self), safe=""))
         path = path.replace("{version}", self.version)
+        if body == {"aliases": ["{alias}"]}:
+            body = {"aliases": [f"Other {path.split('/')[3].rpartition('_')[2]}"]}
         body = {k: v for k, v in body.items() if v is not ...} if isinstance(body, dict) else body
         return method, path, body
 
@@ -315,6 +376,20 @@ class Place:
         """Something new that alice says."""
         said = {"captures": [{"text": f"I prefer tea number {next(self.said)}."}]}
         return self.made("/v1/captures", said)["captures"][0]
+
+    def talked(self) -> Any:
+        """A turn of a conversation of alice."""
+        return self.made("/v1/turns", {"user": f"Hello number {next(self.said)}.", "ai": "Yes."})
+
+    def named(self) -> Any:
+        """Somebody new of whom alice speaks, under two names."""
+        number = next(self.said)
+        body = {"label": f"Name {number}", "aliases": [f"Other {number}"]}
+        path = f"/v1/entities/person:name_{number}"
+        self.server.request("PUT", "/v1/entities/person:ada", {"label": "Ada"}, token=self.keys["user"])
+        status, told, _ = self.server.request("PUT", path, body, token=self.keys["user"])
+        assert status == 200, told
+        return told
 
     def contradiction(self) -> str:
         """The id of a new contradiction among what alice said."""
@@ -362,6 +437,33 @@ def _proposed(place: Place) -> str:
     return str(place.made("/v1/proposals", {**PROPOSAL, "candidate": candidate})["proposal_id"])
 
 
+def _spined(place: Place) -> str:
+    for _ in range(11):
+        place.talked()
+    return "latest"
+
+
+def _seeded(place: Place) -> str:
+    told = {"text": "Lives in Austin."}
+    assert place.server.request("PUT", "/v1/seed", told, token=place.keys["user"])[0] == 200
+    return ""
+
+
+def _suggested(place: Place) -> str:
+    name = "".join(chr(ord("a") + int(digit)) for digit in f"{next(place.said):05d}")
+    for said in (f"My brother Mak{name}sh lives in Rome.", f"My friend Muk{name}sh lives in Rome."):
+        place.made("/v1/turns", {"user": said})
+    path = "/v1/entity-suggestions"
+    return str(place.server.request("GET", path, token=place.keys["user"])[1]["suggestions"][0]["id"])
+
+
+def _curated(place: Place) -> str:
+    name = f"John{'abcdefghij'[next(place.said) % 10]}"
+    for what in ("jazz", "tea", "chess"):
+        place.made("/v1/turns", {"user": f"My friend {name} likes {what} number {next(place.said)}."})
+    return str(place.made("/v1/curations", {})["id"])
+
+
 MADE: dict[str, Callable[[Place], str]] = {
     "capture": lambda place: str(place.captured()["capture_id"]),
     "record": lambda place: str(place.captured()["remembered"][0]["record_id"]),
@@ -370,6 +472,14 @@ MADE: dict[str, Callable[[Place], str]] = {
     "contradiction": Place.contradiction,
     "trace": lambda place: str(place.made("/v1/recall", {"query": "tea"})["trace_id"]),
     "session": lambda place: str(place.made("/v1/sessions/taken/turns", {"user": "I prefer tea."})["session"]),
+    "talk": lambda place: str(place.talked()["session"]["id"]),
+    "spine": _spined,
+    "todo": lambda place: str(place.made("/v1/todos", {"content": f"Call number {next(place.said)}."})["id"]),
+    "told": _seeded,
+    "entity": lambda place: str(place.named()["ref"]),
+    "change": lambda place: str(place.named()["change"]["id"]),
+    "suggestion": _suggested,
+    "curation": _curated,
 }
 """What a request names, made anew for it."""
 

@@ -13,7 +13,7 @@ from tests.security.access import TABLE, WHO
 from tools import generate_access
 
 import recollect_client
-from recollect.cli.program import _COMMANDS, _GROUPS
+from recollect.cli.commands import COMMANDS, GROUPS
 from recollect.domain.callers import _NEEDS, Action, Role, Scope
 from recollect.surfaces.rest.routes import ROUTES, Route
 
@@ -101,6 +101,38 @@ SDK_ROUTES = {
     "memory_metrics": "GET /v1/metrics/memory",
     "get_usage": "GET /admin/v1/memories/usage",
     "top_usage": "GET /admin/v1/memories/usage/top",
+    "converse": "POST /v1/turns",
+    "conversation_context": "POST /v1/context",
+    "import_conversation": "POST /v1/turns/import",
+    "conversation_progress": "GET /v1/turns/import",
+    "list_sessions": "GET /v1/sessions",
+    "get_session": "GET /v1/sessions/{id}",
+    "close_session": "POST /v1/sessions/{id}/close",
+    "get_session_state": "GET /v1/session-state",
+    "list_messages": "GET /v1/messages",
+    "list_spines": "GET /v1/spines",
+    "get_spine": "GET /v1/spines/{version}",
+    "list_todos": "GET /v1/todos",
+    "add_todo": "POST /v1/todos",
+    "get_todo": "GET /v1/todos/{id}",
+    "change_todo": "PATCH /v1/todos/{id}",
+    "get_seed": "GET /v1/seed",
+    "put_seed": "PUT /v1/seed",
+    "delete_seed": "DELETE /v1/seed",
+    "list_personas": "GET /v1/personas",
+    "get_persona": "GET /v1/personas/{id}",
+    "put_persona": "PUT /v1/personas/{id}",
+    "list_entities": "GET /v1/entities",
+    "get_entity": "GET /v1/entities/{ref}",
+    "put_entity": "PUT /v1/entities/{ref}",
+    "merge_entities": "POST /v1/entities/{ref}/merge",
+    "split_entity": "POST /v1/entities/{ref}/split",
+    "undo_entity_change": "POST /v1/entity-changes/{id}/undo",
+    "list_entity_suggestions": "GET /v1/entity-suggestions",
+    "decide_entity_suggestion": "POST /v1/entity-suggestions/{id}",
+    "curate": "POST /v1/curations",
+    "list_curations": "GET /v1/curations",
+    "undo_curation": "POST /v1/curations/{id}/undo",
     "remember_pending": "POST /admin/v1/captures/remember",
 }
 CLI_METHODS = {
@@ -171,7 +203,7 @@ CLI_METHODS = {
     "traces": {"list_traces"},
     "trace": {"list_traces", "get_trace"},
     "recall": {"recall"},
-    "context": {"context"},
+    "context": {"context", "conversation_context"},
     "turn": {"take_turn", "recall_turn"},
     "replay": {"replay"},
     "profile put": {"put_profile"},
@@ -180,6 +212,38 @@ CLI_METHODS = {
     "why": {"why"},
     "why-not": {"why_not"},
     "diff": {"diff_phases"},
+    "talk": {"converse"},
+    "spine": {"get_spine", "list_spines"},
+    "session list": {"list_sessions"},
+    "session show": {"get_session"},
+    "session close": {"close_session"},
+    "session messages": {"list_messages"},
+    "session state": {"get_session_state"},
+    "todo list": {"list_todos"},
+    "todo show": {"get_todo"},
+    "todo add": {"add_todo"},
+    "todo done": {"change_todo"},
+    "todo skip": {"change_todo"},
+    "todo change": {"change_todo"},
+    "persona list": {"list_personas"},
+    "persona show": {"get_persona"},
+    "persona put": {"put_persona"},
+    "seed show": {"get_seed"},
+    "seed put": {"put_seed"},
+    "seed delete": {"delete_seed"},
+    "entity list": {"list_entities"},
+    "entity show": {"get_entity"},
+    "entity put": {"put_entity"},
+    "entity merge": {"merge_entities"},
+    "entity split": {"split_entity"},
+    "entity undo": {"undo_entity_change"},
+    "entity suggestions": {"list_entity_suggestions"},
+    "entity accept": {"decide_entity_suggestion"},
+    "entity reject": {"decide_entity_suggestion"},
+    "curate": {"curate"},
+    "curate undo": {"undo_curation"},
+    "curations": {"list_curations"},
+    "converse import": {"import_conversation", "conversation_progress"},
     "usage top": {"top_usage"},
     "usage show": {"get_usage"},
     "report": {"memory_metrics", "recall"},
@@ -198,7 +262,8 @@ def test_every_call_of_the_client_leads_to_a_route() -> None:
     assert set(SDK_ROUTES.values()) <= set(TABLE)
     contracts = {"GET /docs", "GET /openapi.yaml", "GET /openapi-admin.yaml"}
     only_for_people = {"GET /healthz", "GET /readyz", "GET /metrics", *contracts}
-    others = {"DELETE /v1/memories", "POST /v1/records/{id}/unpin"}  # `batch` and `pin_record` do that
+    # `batch`, `pin_record` and `list_messages` do that
+    others = {"DELETE /v1/memories", "POST /v1/records/{id}/unpin", "GET /v1/sessions/{id}/messages"}
     assert set(TABLE) - set(SDK_ROUTES.values()) == only_for_people | others
 
 
@@ -222,9 +287,9 @@ def told_by(call: str) -> str:
 
 
 def test_every_command_leads_to_calls_of_the_client_or_stays_on_this_machine() -> None:
-    commands = {name for group in _COMMANDS.values() for name in group}
-    commands |= {f"{group} {name}" for group, members in _GROUPS.items() for name in members.commands}
-    commands |= {group for group, members in _GROUPS.items() if members.alone is not None}
+    commands = {name for group in COMMANDS.values() for name in group}
+    commands |= {f"{group} {name}" for group, members in GROUPS.items() for name in members.commands}
+    commands |= {group for group, members in GROUPS.items() if members.alone is not None}
     assert commands == set(CLI_METHODS) | CLI_ALONE
     assert {call for calls in CLI_METHODS.values() for call in calls} == set(SDK_ROUTES) - {"batch"}
 

@@ -41,7 +41,10 @@ from recollect.domain import (
     verification,
 )
 from recollect.domain.compiling import codes as compiling
-from recollect.domain.compiling import counting, packs, states, templates
+from recollect.domain.compiling import counting, packs, shipped, states, templates
+from recollect.domain.conversation import assembling, curating, curations, personas, sessions, summaries, todos
+from recollect.domain.entities import likeness, registry
+from recollect.domain.entities import refs as naming
 from recollect.domain.governance import items, policy, terms
 from recollect.domain.promotion import claims, codes, consents, proposals, shapes, standing
 from recollect.domain.reasons import TOLD, EndReason, Finding
@@ -49,6 +52,7 @@ from recollect.domain.recall import asking, memories
 from recollect.domain.remembering import captures, deciding, records
 from recollect.domain.retention import Pass
 from recollect.service import audit, looking, reading, transfer
+from recollect.service.conversation import importing, talking
 from recollect.service.governing import profiles, turns
 from recollect.service.measuring import measures
 from recollect.service.pipeline import capturing, reviewing
@@ -56,7 +60,7 @@ from recollect.service.recalling import contexts
 from recollect.service.telling import traces as tracing
 from recollect.surfaces.rest.routes import ROUTES, Route
 from recollect.surfaces.rest.traces import FORMATS
-from recollect.wire import recalling, remembering, requests
+from recollect.wire import conversing, recalling, remembering, requests
 from recollect.wire.errors import status_of
 
 ROOT = Path(__file__).parents[2]
@@ -416,6 +420,38 @@ def parameter(path: str, method: str, name: str) -> dict[str, Any]:
         (parameter("/admin/v1/memories/usage/top", "get", "sort")["enum"], measures.SORTS),
         (SCHEMAS["TraceType"]["enum"], tracing.TYPES),
         (SCHEMAS["TraceFormat"]["enum"], FORMATS),
+        (SCHEMAS["CompileContext"]["properties"]["template"]["anyOf"][1]["enum"], shipped.SHIPPED),
+        (SCHEMAS["LoopKind"]["enum"], todos.LoopKind),
+        (SCHEMAS["TodoStatus"]["enum"], todos.TodoStatus),
+        (list(SCHEMAS["Todo"]["properties"]), {*todos.Todo.__struct_fields__, "win"}),
+        (list(SCHEMAS["AddedTodo"]["properties"]), {*SCHEMAS["Todo"]["properties"], "opened"}),
+        (list(SCHEMAS["ConversationSession"]["properties"]), {*sessions.Session.__struct_fields__, "open"}),
+        (
+            list(SCHEMAS["SessionInFull"]["properties"]),
+            {*SCHEMAS["ConversationSession"]["properties"], "rolling", "summary"},
+        ),
+        (list(SCHEMAS["SessionState"]["properties"]), sessions.SessionState.__struct_fields__),
+        (list(SCHEMAS["AcrossSessions"]["properties"]), {*SCHEMAS["SessionState"]["properties"], "persona", "session"}),
+        (list(SCHEMAS["Message"]["properties"]), sessions.Message.__struct_fields__),
+        (list(SCHEMAS["RollingSummary"]["properties"]), summaries.Rolling.__struct_fields__),
+        (list(SCHEMAS["SessionSummary"]["properties"]), summaries.SessionSummary.__struct_fields__),
+        (list(SCHEMAS["SummaryOfSession"]["properties"]), summaries.Summary.__struct_fields__),
+        (list(SCHEMAS["Spine"]["properties"]), {*summaries.Spine.__struct_fields__, "text"}),
+        (list(SCHEMAS["Persona"]["properties"]), {*personas.Persona.__struct_fields__, "version", "at"}),
+        (list(SCHEMAS["PersonaSettings"]["properties"]), {*personas.Persona.__struct_fields__} - {"name"}),
+        (SCHEMAS["EntityType"]["enum"], naming.EntityType),
+        (SCHEMAS["EntityChange"]["properties"]["kind"]["enum"], registry.ChangeKind),
+        (SCHEMAS["EntitySuggestion"]["properties"]["reasons"]["items"]["enum"], likeness.Likeness),
+        (SCHEMAS["CuratorDeed"]["enum"], curating.Deed),
+        (SCHEMAS["CuratorWhy"]["enum"], curating.Why),
+        (
+            SCHEMAS["CurationUndone"]["properties"]["not_restored"]["items"]["properties"]["reason"]["enum"],
+            curations.NotRestored,
+        ),
+        (
+            SCHEMAS["ContextOfConversation"]["properties"]["left_out"]["items"]["properties"]["reason"]["enum"],
+            assembling.LeftOut,
+        ),
     ],
     ids=[
         *("event kinds", "end reasons", "findings", "passes", "orders", "archived"),
@@ -429,6 +465,10 @@ def parameter(path: str, method: str, name: str) -> dict[str, Any]:
         *("forms", "parts", "what is left out", "counters", "state", "excerpt", "sections", "blocks", "entries"),
         *("report", "manifest", "governed items", "governed meta", "profile", "write policies", "forget policies"),
         *("governed contract", "orders of usage", "types of traces", "formats of traces"),
+        *("templates", "loop kinds", "todo statuses", "todo", "added todo", "session", "session in full", "state"),
+        *("state across sessions", "message", "rolling summary", "session summary", "summary", "spine", "persona"),
+        *("settings of a persona", "entity types", "entity changes", "likenesses", "deeds", "whys", "not restored"),
+        "left out of conversations",
     ],
 )
 def test_closed_sets_are_those_of_the_code(listed: list[str], known: Any) -> None:
@@ -518,6 +558,28 @@ def bounds_of(setting: str) -> tuple[float, float, bool]:
         (SCHEMAS["TakeTurn"]["properties"]["user"]["maxLength"], captures.MAX_TEXT),
         (SCHEMAS["ProfileName"]["pattern"], f"^{profiles._NAME.pattern}$"),
         (SCHEMAS["PiiViolations"]["properties"]["record_ids"]["maxItems"], measures.MOST_IDS),
+        (SCHEMAS["Said"]["maxLength"], captures.MAX_TEXT),
+        (SCHEMAS["PersonaName"]["maxLength"], personas.MAX_PERSONA),
+        (SCHEMAS["PersonaOrNull"]["maxLength"], personas.MAX_PERSONA),
+        (SCHEMAS["PutSeed"]["properties"]["text"]["maxLength"], personas.MAX_SEED),
+        (SCHEMAS["PersonaSettings"]["properties"]["label"]["maxLength"], personas.MAX_LABEL),
+        (SCHEMAS["PersonaSettings"]["properties"]["description"]["maxLength"], personas.MAX_DESCRIPTION),
+        (SCHEMAS["PersonaSettings"]["properties"]["idle_seconds"]["maximum"], personas.MAX_IDLE),
+        (SCHEMAS["TodoContent"]["maxLength"], todos.MAX_CONTENT),
+        (SCHEMAS["ChangeTodo"]["properties"]["content"]["maxLength"], todos.MAX_CONTENT),
+        (SCHEMAS["RollingSummary"]["properties"]["text"]["maxLength"], summaries.MAX_ROLLING),
+        (SCHEMAS["SummaryOfSession"]["properties"]["one_liner"]["maxLength"], summaries.MAX_ONE_LINER),
+        (SCHEMAS["SummaryOfSession"]["properties"]["tone"]["maxLength"], summaries.MAX_TONE),
+        (SCHEMAS["SummaryEntries"]["maxItems"], summaries.MAX_ENTRIES),
+        (SCHEMAS["SummaryEntries"]["items"]["maxLength"], summaries.MAX_ENTRY),
+        (SCHEMAS["SessionState"]["properties"]["last_user_message"]["maxLength"], sessions.LAST_MESSAGE),
+        (SCHEMAS["EntityLabel"]["maxLength"], naming.MAX_LABEL),
+        (SCHEMAS["EntityRef"]["pattern"], f"^{naming._REF.pattern}$"),
+        (SCHEMAS["PutEntity"]["properties"]["aliases"]["maxItems"], registry.MAX_ALIASES),
+        (SCHEMAS["SplitEntity"]["properties"]["aliases"]["maxItems"], registry.MAX_ALIASES),
+        (SCHEMAS["ImportTurns"]["properties"]["turns"]["maxItems"], importing.MAX_PAGE),
+        (SCHEMAS["SourceDigest"]["pattern"], f"^{importing._SOURCE.pattern}$"),
+        (SCHEMAS["AnyId"]["maxLength"], talking._LONGEST_ID),
     ],
 )
 def test_limits_are_those_of_the_code(said: object, limit: object) -> None:
@@ -560,6 +622,17 @@ def test_limits_are_those_of_the_code(said: object, limit: object) -> None:
         ("TakeTurn", recalling.TurnBody),
         ("RecallTurn", recalling.RecallTurnBody),
         ("PutProfile", recalling.ProfileBody),
+        ("Converse", conversing.ConverseBody),
+        ("AddTodo", conversing.TodoBody),
+        ("ChangeTodo", conversing.ChangeTodoBody),
+        ("PutSeed", conversing.SeedBody),
+        ("PutPersona", conversing.PersonaBody),
+        ("PutEntity", conversing.EntityBody),
+        ("MergeEntities", conversing.MergeBody),
+        ("SplitEntity", conversing.SplitBody),
+        ("DecideSuggestion", conversing.SuggestionBody),
+        ("Curate", conversing.CurateBody),
+        ("ImportTurns", conversing.ImportTurnsBody),
     ],
 )
 def test_what_is_asked_has_the_fields_that_the_service_reads(name: str, shape: type[Any]) -> None:

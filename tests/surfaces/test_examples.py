@@ -30,7 +30,10 @@ STORY = """
     listConsents getConsent propose listProposals getProposal reviewLoad claimProposal releaseProposal
     decideProposals approveProposal revokeConsent correctRecord promoteRecord rejectProposal listSignals undo
     retractRecord rememberCaptures putProfile getProfile listProfiles takeTurn recallTurn replaySession
-    diffPhases memoryMetrics
+    diffPhases memoryMetrics putPersona listPersonas getPersona putSeed getSeed converse listSessions getSession
+    listMessages listSessionMessages getSessionState addTodo listTodos getTodo changeTodo listEntities putEntity
+    splitEntity undoEntityChange getEntity mergeEntities listEntitySuggestions decideEntitySuggestion closeSession
+    curate listCurations undoCuration listSpines getSpine deleteSeed importTurns getImportedTurns
 """
 """The operations in an order in which their examples can be true."""
 ANOTHER_NAME = {
@@ -45,14 +48,26 @@ ANOTHER_NAME = {
 }
 TEA = "/v1/memories?ns=user&ns=alice&ns=notes&key=tea"
 COFFEE = {"captures": [{"text": "I prefer coffee at noon."}]}
+JON = ("PUT", "/v1/entities/person:jon", {"label": "Jon"})
+
+
+def said(*texts: str) -> list[tuple[str, str, Any]]:
+    """What is said to a friend, text by text."""
+    return [("POST", "/v1/turns", {"user": each, "ai": "Yes.", "persona": "friend"}) for each in texts]
+
+
 BEFORE: dict[str, list[tuple[str, str, Any]]] = {
     "listContradictions": [("POST", "/v1/proposals", ANOTHER_NAME)],
     "topUsage": [("GET", TEA, None)],
+    "mergeEntities": [JON],
+    "listEntitySuggestions": said("My brother Makesh lives in Berlin.", "My friend Mukesh lives in Rome."),
+    "curate": said(*(f"My friend Jane likes {each}." for each in ("jazz", "chess", "cocoa"))),
+    "listSpines": said(*(f"Hello number {each}." for each in range(8))),
     "diffPhases": [("POST", "/v1/phases", {"token": "release-3"}), ("POST", "/v1/captures", COFFEE)],
 }
 """What must have happened for an example to be true, where no other example makes it so."""
 NAMES = re.compile(
-    r"(?<=_)[0-9a-f]{32}(?![0-9A-Za-z])|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<![0-9A-Za-z])[0-9A-Za-z]{12}(?![0-9A-Za-z])"
+    r"(?<=_)[0-9a-f]{32}(?:[0-9a-f]{8})?(?![0-9A-Za-z])|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<![0-9A-Za-z])[0-9A-Za-z]{12}(?![0-9A-Za-z])"
 )
 EARLIEST = 10**15
 """A number above it is a time: in nanoseconds, as policies are told it, or in microseconds; that was in 2001."""

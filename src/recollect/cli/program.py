@@ -12,38 +12,15 @@ import inspect
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import typer
 from typer.core import TyperGroup
 
-from recollect.cli import (
-    access,
-    capturing,
-    consenting,
-    explaining,
-    finding,
-    mcp,
-    measuring,
-    memories,
-    moving,
-    oversight,
-    policy,
-    recalling,
-    recording,
-    reviewing,
-    service,
-    telling,
-    timeline,
-    tools,
-    transfer,
-    turning,
-    upkeep,
-)
+from recollect.cli.commands import COMMANDS, GROUPS
 from recollect.cli.doors import Asked, errors
-from recollect.cli.here import Command, Options, as_command, as_group, shared_options
+from recollect.cli.here import Options, as_command, as_group, shared_options
 from recollect.cli.invocation import NAME
 from recollect.cli.screen import Screen, calm, dumped
 
@@ -173,158 +150,6 @@ _root.__dict__["__signature__"] = inspect.Signature(
     ]
 )
 
-_COMMANDS: dict[str, dict[str, Command]] = {
-    "Memories": {
-        "put": memories.put,
-        "get": memories.get,
-        "rm": memories.rm,
-        "search": finding.search,
-        "ls": memories.ls,
-        "history": memories.history,
-        "archive": memories.archive,
-        "unarchive": memories.unarchive,
-    },
-    "The way in": {
-        "capture": capturing.capture,
-        "captures": capturing.captures,
-        "propose": capturing.propose,
-        "remember": capturing.remember,
-        "records": recording.records,
-        "undo": recording.undo,
-        "phase": recording.phase,
-        "proposals": reviewing.proposals,
-        "review": reviewing.review,
-        "contradictions": reviewing.contradictions,
-        "signals": reviewing.signals,
-        "traces": reviewing.traces,
-    },
-    "The way out": {
-        "recall": recalling.recall,
-        "context": recalling.context,
-        "turn": turning.turn,
-        "replay": turning.replay,
-        "trace": telling.trace,
-        "why": telling.why,
-        "why-not": telling.why_not,
-        "diff": telling.diff,
-    },
-    "Agents": {"ipc": tools.ipc},
-    "The log": {"log": timeline.log, "head": upkeep.head, "verify": upkeep.verify},
-    "Service": {
-        "serve": service.serve,
-        "mcp": mcp.mcp,
-        "doctor": service.doctor,
-        "migrate": moving.migrate,
-        "version": service.show_version,
-    },
-    "Access": {"whoami": access.whoami, "audit": oversight.audit, "report": measuring.report},
-    "Keeping": {
-        "backup": upkeep.backup,
-        "restore": upkeep.restore,
-        "export": transfer.export,
-        "import": transfer.import_,
-        "copy": moving.copy,
-        "sweep": upkeep.sweep,
-        "erase": upkeep.erase,
-    },
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Commands with a name in common, and what that name does alone: it prints the help, or what is said here."""
-
-    panel: str
-    meaning: str
-    commands: dict[str, Command]
-    alone: Command | None = None
-
-
-_GROUPS: dict[str, Group] = {
-    "record": Group(
-        "The way in",
-        "One record: show it, put it right, take it back, pin it, ask for it elsewhere.",
-        {
-            "show": recording.show,
-            "correct": recording.correct,
-            "retract": recording.retract,
-            "pin": recording.pin,
-            "unpin": recording.unpin,
-            "promote": recording.promote,
-        },
-    ),
-    "consent": Group(
-        "The way in",
-        "What subjects agreed to: add, list and revoke it.",
-        {
-            "add": consenting.add,
-            "list": consenting.show_all,
-            "show": consenting.show,
-            "revoke": consenting.revoke,
-        },
-    ),
-    "contradiction": Group(
-        "The way in",
-        "Settle what contradicts what is known.",
-        {"resolve": reviewing.resolve},
-    ),
-    "profile": Group(
-        "The way out",
-        "Profiles, which govern turns: say what they are, and show them.",
-        {"put": turning.put, "show": turning.show, "list": turning.show_all},
-    ),
-    "usage": Group(
-        "The way out",
-        "What of memory is used.",
-        {"top": recalling.top, "show": recalling.usage},
-    ),
-    "tool": Group(
-        "Agents",
-        "What agents do with their tools: store, search, brief and delete.",
-        {
-            "store": tools.store,
-            "search": tools.search,
-            "brief": tools.brief,
-            "delete": tools.delete,
-            "list": tools.show,
-        },
-    ),
-    "settings": Group(
-        "Service",
-        "Show every setting, and change some of them at run time.",
-        {"show": oversight.show_settings, "set": oversight.set_settings, "unset": oversight.unset_settings},
-        alone=service.settings,
-    ),
-    "tokens": Group(
-        "Access",
-        "API keys: make, list and revoke them.",
-        {"create": access.create, "list": access.show, "revoke": access.revoke},
-    ),
-    "policy": Group(
-        "Access",
-        "The policy: who may read, write, find and approve what.",
-        {
-            "show": policy.show,
-            "explain": explaining.explain,
-            "init": policy.init,
-            "test": policy.try_out,
-            "simulate": policy.simulate,
-            "push": policy.push,
-            "rollback": policy.rollback,
-        },
-    ),
-    "keys": Group(
-        "Keeping",
-        "The encryption keys: where they come from, and how they are renewed.",
-        {"rotate": upkeep.rotate, "show": upkeep.show_keys},
-    ),
-    "index": Group(
-        "Keeping",
-        "What is done behind the scenes: how far it is, and how to hurry it.",
-        {"status": oversight.index_status, "trigger": oversight.index_trigger},
-    ),
-}
-
 
 def _made() -> typer.Typer:
     context = {"help_option_names": ["--help", "-h"]}
@@ -332,10 +157,10 @@ def _made() -> typer.Typer:
         name=NAME, cls=Program, context_settings=context, pretty_exceptions_enable=False, rich_markup_mode="markdown"
     )
     made.callback(invoke_without_command=True)(_root)
-    for panel, commands in _COMMANDS.items():
+    for panel, commands in COMMANDS.items():
         for name, function in commands.items():
             made.command(name, rich_help_panel=panel)(as_command(function))
-    for name, group in _GROUPS.items():
+    for name, group in GROUPS.items():
         below = typer.Typer()
         below.callback(invoke_without_command=True)(_help if group.alone is None else as_group(group.alone))
         for verb, function in group.commands.items():

@@ -13,6 +13,7 @@ from recollect.cli.capturing import read
 from recollect.cli.here import Here
 from recollect.cli.screen import calm, counted, place, when
 from recollect.domain.compiling.codes import Form
+from recollect.domain.conversation.personas import DEFAULT_PERSONA
 from recollect.domain.governance.terms import EventType, Kind, Space, Tier
 from recollect.domain.recall.asking import Ranker
 
@@ -41,6 +42,11 @@ _Score = Annotated[float | None, typer.Option(metavar="N", help="Only what score
 _AsOf = Annotated[str | None, typer.Option(metavar="TIME", help="As it was then; 2h is two hours ago.")]
 _History = Annotated[bool, typer.Option("--history", help="Also what others stand in place of.")]
 _Wait = Annotated[float | None, typer.Option(metavar="N", help="Give so many seconds to what is not indexed yet.")]
+_LIMIT = 50
+_APART = (
+    "it has a scope of its own: only QUERY, --persona, --session, --template, --budget, --counter, --wait and --form "
+    "go with it"
+)
 
 
 def recall(
@@ -175,23 +181,44 @@ def context(
     tier: _Tiers = None,
     event_type: _Types = None,
     ranker: _Ranker = Ranker.RELEVANCE,
-    limit: Annotated[int, typer.Option(metavar="N", help="How many memories are considered.")] = 50,
+    limit: Annotated[int, typer.Option(metavar="N", help="How many memories are considered.")] = _LIMIT,
     min_score: _Score = None,
     as_of: _AsOf = None,
     history: _History = False,
     wait: _Wait = None,
     budget: Annotated[int, typer.Option(metavar="N", help="How many tokens it may take.")] = 1200,
     counter: Annotated[str, typer.Option(metavar="NAME", help="By what tokens are counted.")] = "chars",
-    template: Annotated[str | None, typer.Option(metavar="JSON", help="Which blocks there are; or @file.")] = None,
+    template: Annotated[
+        str | None, typer.Option(metavar="JSON", help="Which blocks there are: a name, JSON, or @file.")
+    ] = None,
     state: Annotated[str | None, typer.Option(metavar="JSON", help="What the conversation adds; or @file.")] = None,
     form: Annotated[Form, typer.Option(help="How it is written.")] = Form.MARKDOWN,
+    conversation: Annotated[
+        bool, typer.Option("--conversation", help="What a persona is to know for its next answer.")
+    ] = False,
 ) -> None:
     """Compile what answers a question into a context for a prompt, within a budget; what had no room is named.
 
     Example: recollect context "What is my name?" --budget 400
     """
     length, moment = arguments.seconds(fresh, "--fresh"), arguments.moment(as_of, "--as-of", now=datetime.now(UTC))
-    blocks, said = arguments.json_object(template, "--template"), arguments.json_object(state, "--state")
+    blocks, said = _blocks(template), arguments.json_object(state, "--state")
+    if conversation:
+        given = (space, project, phase, intent, classification, fresh, kind, tier, event_type, min_score, as_of, said)
+        if any(each is not None for each in given) or history or limit != _LIMIT or ranker is not Ranker.RELEVANCE:
+            raise arguments.usage(_APART, "--conversation")
+        found = here.door().conversation_context(
+            query,
+            persona=persona or DEFAULT_PERSONA,
+            session=session,
+            budget=budget,
+            counter=counter,
+            form=form.value,
+            template=blocks,
+            wait=wait,
+        )
+        _say_context(here, found)
+        return
     told = here.door().context(
         query,
         **_names(space, kind, tier, event_type),
@@ -214,6 +241,16 @@ def context(
         state=said,
         form=form.value,
     )
+    _say_context(here, told)
+
+
+def _blocks(text: str | None) -> dict[str, Any] | str | None:
+    """A template as it is typed: a JSON object, or the name of one."""
+    is_object = text is not None and text.lstrip().startswith(("{", "@", "[", "-"))
+    return arguments.json_object(text, "--template") if is_object else text
+
+
+def _say_context(here: Here, told: dict[str, Any]) -> None:
     if here.is_json:
         here.screen.document(told)
         return

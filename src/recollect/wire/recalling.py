@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from recollect.domain.compiling.codes import Form
 from recollect.domain.compiling.counting import CHARS
+from recollect.domain.conversation.personas import DEFAULT_PERSONA
+from recollect.domain.errors import InvalidRequest
 from recollect.domain.recall.asking import Ranker
+from recollect.service.governing.profiles import DEFAULT
 from recollect.service.recalling.contexts import BUDGET, LIMIT
 from recollect.wire.requests import Strict, moment
 
@@ -47,9 +54,11 @@ class ContextBody(Scoped):
     limit: int = LIMIT
     budget: int = BUDGET
     counter: str = CHARS.name
-    template: dict[str, Any] | None = None
+    template: dict[str, Any] | str | None = None
     state: dict[str, Any] | None = None
     form: str = Form.JSON
+    conversation: bool = False
+    at: str | None = None
 
 
 class TurnBody(Strict):
@@ -57,7 +66,7 @@ class TurnBody(Strict):
 
     user: str
     ai: str = ""
-    profile: str = "default"
+    profile: str | UnsetType = UNSET
     tool_events: tuple[Any, ...] = ()
     project: str | None = None
     state: dict[str, Any] | None = None
@@ -88,7 +97,43 @@ class WhyNotBody(Strict):
     text: str
 
 
+_MOMENTS = ("as_of", "at")
+_CONVERSING = re.compile("ses_[0-9a-f]{32}")
+_TALKED_ABOUT = ("query", "session", "persona", "budget", "counter", "template", "form", "wait", "at")
+
+
 def asked_of(body: Strict) -> dict[str, Any]:
     """The members of a body as the arguments of its use-case; a moment as such."""
     given = {name: getattr(body, name) for name in body.__struct_fields__}
-    return given | ({"as_of": moment(given["as_of"], "as_of")} if "as_of" in given else {})
+    return given | {name: moment(given[name], name) for name in _MOMENTS if name in given}
+
+
+def governed(body: TurnBody) -> dict[str, Any]:
+    """What a governed turn is asked with; without a profile, the usual one governs it."""
+    given = asked_of(body)
+    return given | ({"profile": DEFAULT} if body.profile is UNSET else {})
+
+
+def conversed(session: str, body: TurnBody) -> bool:
+    """Whether a turn is one of a conversation: its session is one, and nothing is said that only profiles know."""
+    said = body.profile is UNSET and body.recall and not body.tool_events
+    return said and body.state is None and body.identity is None and _CONVERSING.fullmatch(session) is not None
+
+
+def in_conversation(body: ContextBody) -> dict[str, Any]:
+    """What the context of a conversation is asked with; what only other contexts know is refused."""
+    for field in msgspec.structs.fields(body):
+        if field.name not in (*_TALKED_ABOUT, "conversation") and getattr(body, field.name) != field.default:
+            raise InvalidRequest(
+                f"{field.name} does not go with a conversation; leave it out, or leave `conversation` out",
+                field=field.name,
+            )
+    asked = asked_of(body)
+    return {name: asked[name] for name in _TALKED_ABOUT} | {"persona": body.persona or DEFAULT_PERSONA}
+
+
+def apart(body: ContextBody) -> dict[str, Any]:
+    """What any other context is asked with."""
+    if body.at is not None:
+        raise InvalidRequest("at goes with a conversation; give `as_of`, or say `conversation`", field="at")
+    return {name: each for name, each in asked_of(body).items() if name not in ("conversation", "at")}

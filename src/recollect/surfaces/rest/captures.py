@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.surfaces.rest.exchange import Answer, Exchange, answer
+from recollect.surfaces.rest.exchange import REPLAYED, Answer, Exchange, answer
 from recollect.wire.remembering import CaptureBody, RevokeBody
 from recollect.wire.requests import Nothing
-
-_REPLAYED = ((b"idempotency-replayed", b"true"),)
 
 
 async def capture(ask: Exchange) -> Answer:
@@ -16,7 +14,7 @@ async def capture(ask: Exchange) -> Answer:
     ask.no_parameters()
     body = ask.parsed(CaptureBody)
     told = await ask.use.capture(body.captures, remember=body.remember, idempotency_key=ask.idempotency_key)
-    return answer({"captures": told}, headers=_REPLAYED if told[0].get("replayed") else ())
+    return answer({"captures": told}, headers=REPLAYED if told[0].get("replayed") else ())
 
 
 async def list_captures(ask: Exchange) -> Answer:

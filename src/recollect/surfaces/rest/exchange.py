@@ -31,6 +31,9 @@ Scope = Mapping[str, Any]
 Application = Callable[[Any, Receive, Send], Awaitable[None]]
 Shape = TypeVar("Shape")
 JSON = b"application/json"
+_DIGITS = 18
+REPLAYED = ((b"idempotency-replayed", b"true"),)
+"""Says that a request was repeated, and nothing was done again."""
 ALWAYS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 
@@ -124,6 +127,13 @@ class Exchange:
             return UUID(self.part)
         except ValueError:
             raise NotFound("memory not found") from None
+
+    def part_as_number(self, otherwise: str) -> int:
+        """The variable part of the path as a whole number; what is none names nothing."""
+        part = self.part
+        if not part.isascii() or not part.isdigit() or len(part) > _DIGITS:
+            raise NotFound(otherwise)
+        return int(part)
 
     @property
     def justification(self) -> str:

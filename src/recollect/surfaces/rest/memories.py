@@ -6,7 +6,7 @@ from recollect.domain.errors import NotFound
 from recollect.domain.queries import Archived, checked_limit
 from recollect.service.reading import MAX_WAIT_SECONDS
 from recollect.service.views import Events
-from recollect.surfaces.rest.exchange import Answer, Exchange, answer
+from recollect.surfaces.rest.exchange import REPLAYED, Answer, Exchange, answer
 from recollect.surfaces.rest.streams import follow, patiently
 from recollect.wire import answers
 from recollect.wire.requests import (
@@ -21,8 +21,6 @@ from recollect.wire.requests import (
     step_of,
 )
 
-_REPLAYED = ((b"idempotency-replayed", b"true"),)
-
 
 async def put_memory(ask: Exchange) -> Answer:
     """Remember a value under a key."""
@@ -31,7 +29,7 @@ async def put_memory(ask: Exchange) -> Answer:
     operation = put_of(body)
     ask.may_wait(MAX_WAIT_SECONDS if body.wait else 0)
     done = (await ask.use.batch((operation,), idempotency_key=ask.idempotency_key, wait=body.wait))[0]
-    return answer(answers.written(operation, done), headers=_REPLAYED if done.replayed else ())
+    return answer(answers.written(operation, done), headers=REPLAYED if done.replayed else ())
 
 
 async def patch_memory(ask: Exchange) -> Answer:
@@ -46,7 +44,7 @@ async def patch_memory(ask: Exchange) -> Answer:
         idempotency_key=ask.idempotency_key,
     )
     shown = answers.archived(body, done)
-    return answer(shown, headers=_REPLAYED if done.replayed else ())
+    return answer(shown, headers=REPLAYED if done.replayed else ())
 
 
 async def get_memory(ask: Exchange) -> Answer:
@@ -80,7 +78,7 @@ async def delete_memory(ask: Exchange) -> Answer:
     namespace, key, expected = query.namespace(), query.required("key"), query.whole("expected_revision")
     query.done()
     done = await ask.use.delete(namespace, key, expected_revision=expected, idempotency_key=ask.idempotency_key)
-    return Answer(204, headers=_REPLAYED if done.replayed else ())
+    return Answer(204, headers=REPLAYED if done.replayed else ())
 
 
 async def batch_memories(ask: Exchange) -> Answer:
@@ -91,7 +89,7 @@ async def batch_memories(ask: Exchange) -> Answer:
     ask.may_wait(MAX_WAIT_SECONDS if body.wait else 0)
     done = await ask.use.batch(operations, idempotency_key=ask.idempotency_key, wait=body.wait)
     results = [answers.step(operation, each) for operation, each in zip(operations, done, strict=True)]
-    return answer({"results": results}, headers=_REPLAYED if done and done[0].replayed else ())
+    return answer({"results": results}, headers=REPLAYED if done and done[0].replayed else ())
 
 
 async def search_memories(ask: Exchange) -> Answer:

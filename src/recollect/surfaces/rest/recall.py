@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recollect.surfaces.rest.exchange import Answer, Exchange, answer
-from recollect.wire.recalling import ContextBody, RecallBody, asked_of
+from recollect.wire.recalling import ContextBody, RecallBody, apart, asked_of, in_conversation
 
 
 async def recall(ask: Exchange) -> Answer:
@@ -15,8 +15,10 @@ async def recall(ask: Exchange) -> Answer:
 
 
 async def context(ask: Exchange) -> Answer:
-    """The memories that answer a question, as a context within a budget."""
+    """What answers a question, as a context within a budget; or what is to be known for the next turn."""
     ask.no_parameters()
     body = ask.parsed(ContextBody)
     ask.may_wait(body.wait or 0)
-    return answer(await ask.use.context(**asked_of(body)))
+    if body.conversation:
+        return answer(await ask.use.conversation_context(**in_conversation(body)))
+    return answer(await ask.use.context(**apart(body)))

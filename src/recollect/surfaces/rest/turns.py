@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from recollect.surfaces.rest.exchange import Answer, Exchange, answer
-from recollect.wire.recalling import ProfileBody, RecallTurnBody, TurnBody, asked_of
-
-_REPLAYED = ((b"idempotency-replayed", b"true"),)
+from recollect.surfaces.rest.exchange import REPLAYED, Answer, Exchange, answer
+from recollect.wire.recalling import ProfileBody, RecallTurnBody, TurnBody, asked_of, conversed, governed
 
 
 async def take_turn(ask: Exchange) -> Answer:
-    """Recall for a turn, and write what it leaves behind."""
+    """Recall for a turn, and write what it leaves behind; or take a turn of a conversation."""
     ask.no_parameters()
-    asked = asked_of(ask.parsed(TurnBody))
-    told = await ask.use.take_turn(ask.part, **asked, idempotency_key=ask.idempotency_key)
-    return answer(told, headers=_REPLAYED if told.get("replayed") else ())
+    body, session, key = ask.parsed(TurnBody), ask.part, ask.idempotency_key
+    if conversed(session, body):
+        said, answered = body.user, body.ai or None
+        told = await ask.use.converse(said, ai=answered, session=session, project=body.project, idempotency_key=key)
+    else:
+        told = await ask.use.take_turn(session, **governed(body), idempotency_key=key)
+    return answer(told, headers=REPLAYED if told.get("replayed") else ())
 
 
 async def recall_turn(ask: Exchange) -> Answer:
