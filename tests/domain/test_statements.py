@@ -206,6 +206,7 @@ def test_every_rule_is_shown_at_least_three_times_each_way() -> None:
         ("My boss, Max Frei, works for a bank.", "person:max_frei", "works_at", "a bank"),
         ("My friend 太郎 likes ramen.", "person:太郎", "likes", "ramen"),
         ("My cat Momo passed away in June.", "person:momo", "did", "passed away in June"),
+        ("John is my cofounder.", "person:john", "is", "my cofounder"),
         ("The project Atlas uses SQLite.", "project:atlas", "uses", "SQLite"),
         ("The Heron repo depends on Go.", "project:heron", "uses", "Go"),
         ("Our app depends on Svelte.", ME, "uses", "Svelte"),

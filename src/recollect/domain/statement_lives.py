@@ -229,6 +229,12 @@ _PEOPLE = (
         rf"<MY> <KIN>,? <NAME>,?(?: (?P<verb>{_BEING}|{_DOES})|(?P<short>'s(?= (?:an?|the|from|in|allergic|\d)))) <V>",
         "so, really, very, doing, great, amazing, fine, okay, awesome, super, been (?:so|great), going, coming, here",
     ),
+    (
+        CLEAR,
+        r"(?!(?:he|she|it|they|you|who|what|where|when|here|there|one|everyone|someone|nobody|these|those|not) )"
+        r"<NAME> (?P<verb>is|was) (?:one of )?(?P<value>(?:my|our) <KIN>\b.*)",
+        "",
+    ),
     (CLEAR, r"<MY> <KIN>(?: <NAME>)? (?P<value>passed away\b.*)", ""),
     (EXPLICIT, "<MY> <KIN>(?:'s names? (?:is|are)| (?:is|are) (?:named|called)) <V>", ""),
     (CLEAR, rf"<MY> <KIN> {_DOES} <V>", "me (?:so|through), excited"),

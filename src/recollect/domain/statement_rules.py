@@ -57,6 +57,7 @@ _KIN = rf"(?:{_OF_AGE}[ -])?" + either(
     "boyfriend, girlfriend, partner, sons?, daughters?, kids?, children, baby, twins, grandma, grandmother, grandpa",
     "grandfather, grandparents, grandson, granddaughter, grandchildren, uncle, aunt, cousins?, nephews?, nieces?",
     "friends?, roommate, flatmate, neighbou?r, boss, manager, colleague, coworker, teammate, coach, mentor, teacher",
+    "co-?founders?, business partner, classmate, housemate, landlord, landlady, supervisor, tutor, trainer",
     "doctor, therapist, (?:mother|father|brother|sister)-in-law, step(?:son|daughter|mom|dad|mother|father)",
 )
 _PET = either(
