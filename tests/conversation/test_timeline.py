@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from typing import Any
 
@@ -16,8 +17,8 @@ from tests.pipeline.test_backends import BACKENDS, place, scene_at  # noqa: F401
 _IDS = re.compile(r"\b(ses_|cap_|mwp_|tdo_|trc_|ent_)[0-9a-f]{16,40}\b")
 
 
-async def course(here: Scene) -> list[Any]:
-    """What is answered minute by minute, from the first message to a new version of the spine."""
+async def course(here: Scene, *, whole: bool = True) -> list[Any]:
+    """What is answered minute by minute, from the first message to a new version of the spine, if it is the whole."""
     alice = here.alice
     told: list[Any] = []
 
@@ -71,6 +72,8 @@ async def course(here: Scene) -> list[Any]:
     assert after["state"]["message_count"] == 5
     assert [each["outcome"] for each in after["loops"]] == ["completed"]
     assert (await alice.get_session(after["session"]["id"]))["rolling"] is None
+    if not whole:
+        return told
     # more than 20 messages of either side: a version of the spine, and after more than 20 others the next
     versions = []
     for number in range(19):
@@ -95,8 +98,12 @@ def plain(told: list[Any]) -> str:
 
 
 @pytest.mark.parametrize("place", BACKENDS, indirect=True)
-async def test_the_timeline_is_the_same_on_every_backend(place: tuple[str, Any]) -> None:  # noqa: F811 - the fixture
+async def test_the_timeline_is_the_same_on_every_backend(
+    place: tuple[str, Any],  # noqa: F811 - the fixture
+    request: pytest.FixtureRequest,
+) -> None:
+    whole = "mongodb" not in request.node.name or "RECOLLECT_SOAK" in os.environ
     async with scene() as here:
-        wanted = plain(await course(here))
+        wanted = plain(await course(here, whole=whole))
     async with scene_at(place) as here:
-        assert plain(await course(here)) == wanted
+        assert plain(await course(here, whole=whole)) == wanted
