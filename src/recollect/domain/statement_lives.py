@@ -231,8 +231,10 @@ _PEOPLE = (
     ),
     (
         CLEAR,
-        r"(?!(?:he|she|it|they|you|who|what|where|when|here|there|one|everyone|someone|nobody|these|those|not) )"
-        r"<NAME> (?P<verb>is|was) (?:one of )?(?P<value>(?:my|our) <KIN>\b.*)",
+        (
+            r"(?!(?:he|she|it|they|you|who|what|where|when|here|there|one|everyone|someone|nobody|these|those|not) )"
+            r"<NAME> (?P<verb>is|was) (?:one of )?(?P<value>(?:my|our) <KIN>\b.*)"
+        ),
         "",
     ),
     (CLEAR, r"<MY> <KIN>(?: <NAME>)? (?P<value>passed away\b.*)", ""),

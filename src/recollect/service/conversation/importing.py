@@ -98,7 +98,7 @@ class Importing(Conversing):
             raise InvalidRequest(
                 f"the import came to position {before.position}, not to {position}; go on there", field="position"
             )
-        taken, due, after = 0, False, before
+        taken, after = 0, before
         for number, each in enumerate(read, position):
             if number < after.position:
                 continue
@@ -111,7 +111,6 @@ class Importing(Conversing):
                 continue
             after, is_due = found
             taken += 1
-            due = due or is_due
             if is_due:
                 await self._workings.summarizing.stirred(self._tenant, self._owner)
         return after.shown(source) | {"taken": taken, "skipped": len(read) - taken}
