@@ -55,8 +55,8 @@ def cards(
     shown = set(exclude_ids)
     found: dict[str, list[Record]] = {ref: [] for ref in wanted}
     said: set[str] = set()
-    dealt = [each for each in telling(known) if each.id not in shown and _first(each, places, canonical) is not None]
-    for record in dealt[:looked_at]:
+    mine = [each for each in known if each.id not in shown and _first(each, places, canonical) is not None]
+    for record in telling(mine)[:looked_at]:
         ref = _first(record, places, canonical)
         if ref is None or len(found[ref]) >= facts or _said(record) in said:
             continue

@@ -85,6 +85,10 @@ class OpenSpaces:
         self._open: OrderedDict[tuple[str, Namespace], Space] = OrderedDict()
         self._held = 0
 
+    def has(self, tenant: str, within: Namespace) -> bool:
+        """Whether the records below a namespace are in memory, so that to look through them costs no reading."""
+        return (tenant, within) in self._open
+
     async def fresh(self, tenant: str, within: Namespace) -> Space:
         """The live records below a namespace, as of now; `upto` says up to where in the log."""
         known = self._open.pop((tenant, within), None)

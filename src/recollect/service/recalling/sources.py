@@ -127,6 +127,17 @@ class Source(ABC):
 class Present(Source):
     """Records as they are now."""
 
+    async def at(self, place: Behind, kind: Kind, most: int | None, *, past: bool = False) -> list[Row]:
+        """The same; the facts of a user whose records are in memory are named there, however many other records."""
+        if kind is Kind.PROFILE and not past and self._workings.spaces.has(self._tenant, place.root):
+            space = await self._workings.spaces.fresh(self._tenant, place.root)
+            facts = [each.record.id for each in space.at(place.root, self.moment) if each.record.kind is kind]
+            if most is None or len(facts) <= most:
+                addresses = [Address(Plane.RECORD, place.root, each.split(":", 2)[2]) for each in facts]
+                rows = await self._workings.store.get_each([(self._tenant, each) for each in addresses])
+                return [row for row in rows if row is not None and self._admits(row, past=False)]
+        return await super().at(place, kind, most, past=past)
+
     async def _searched(self, wish: Wish) -> Answer:
         await settled(self._workings, self._tenant, self._wait)
         return await self._workings.searching.search(wish)
