@@ -252,6 +252,12 @@ class ReviewRefused(Conflict):
     code = "review_refused"
 
 
+class EntityRefused(Conflict):
+    """Look at the entity again: a name of it leads elsewhere, or it was changed, merged or decided about since."""
+
+    code = "entity_refused"
+
+
 class BudgetSpent(RecollectError):
     """This session has done as much of that as a session may: be selective, and go on in another session."""
 

@@ -132,7 +132,7 @@ def _bounded(context: HookContext, case: schemathesis.Case[Any], kwargs: dict[st
     if operation == "revokeToken" and case.method == "DELETE":
         case.path_parameters["id"] = "000000000000"
     if operation in _there and case.method == case.operation.method.upper() and _is_sound(case):
-        case.path_parameters["id"] = _there[operation]
+        case.path_parameters["ref" if "ref" in case.path_parameters else "id"] = _there[operation]
     body = case.body if isinstance(case.body, dict) else {}
     wait = body.get("wait")
     if isinstance(wait, int | float) and wait is not True and LONGEST_WAIT < wait <= MAX_WAIT_SECONDS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -58,16 +58,45 @@ def furnished(service: Served) -> dict[str, str]:
     there["getTrace"] = made("/v1/recall", {})["trace_id"]
     there["replaySession"] = made("/v1/sessions/there/turns", {"user": "I prefer tea."})["session"]
     there["getProfile"] = made("/v1/profiles/there", {"settings": {}}, "PUT")["name"]
+    return there | talked(made)
+
+
+def talked(made: Callable[..., Any]) -> dict[str, str]:
+    """The same for every operation on one thing of a conversation."""
+
+    def said(text: str, persona: str = "default") -> Any:
+        return made("/v1/turns", {"user": text, "ai": "I see.", "persona": persona})
+
+    there: dict[str, str] = {}
+    for name in ("getSession", "closeSession", "listSessionMessages"):
+        there[name] = said("Hello.", name)["session"]["id"]
+    for name in ("Mukesh", "Makesh"):
+        said(f"My friend {name} lives in Porto.")
+    for number, liked in enumerate(("tea", "jazz", "chess", "opera", *("rain",) * 8)):
+        said(f"My friend Zoe likes {liked}." if number < 4 else "How are you?")
+    for name in ("getTodo", "changeTodo"):
+        there[name] = made("/v1/todos", {"content": f"Look into {name}"})["id"]
+    there["getPersona"] = made("/v1/personas/there", {"settings": {}}, "PUT")["name"]
+    there["undoEntityChange"] = made("/v1/entities/person:ada", {"label": "Ada"}, "PUT")["change"]["id"]
+    there["getEntity"] = there["putEntity"] = there["splitEntity"] = "person:john"
+    made("/v1/entities/person:john", {"label": "John", "aliases": ["Jonny"]}, "PUT")
+    there["mergeEntities"] = made("/v1/entities/person:jon", {"label": "Jon"}, "PUT")["ref"]
+    suggested = made("/v1/entity-suggestions", None, "GET")["suggestions"]
+    there["decideEntitySuggestion"] = suggested[0]["id"]
+    there["undoCuration"] = made("/v1/curations", {})["id"]
     return there
 
 
 @sized(1_000, 10_000)
 def test_an_administrator_gets_only_what_the_contract_promises(tmp_path: Path, count: int) -> None:
     with served(tmp_path, LIMITS) as service:
-        found = fuzz(service.url, service.admin_key, count, there=furnished(service))
+        there = furnished(service)
+        # A name that was split off leads elsewhere, so that it cannot be given anew.
+        first = fuzz(service.url, service.admin_key, 1, edges=False, only="putEntity", there=there)
+        found = fuzz(service.url, service.admin_key, count, there=there)
         assert not found.wrong, found.report()
         assert found.cases >= count
-        assert found.succeeded >= EVERYTHING - NEVER_MET
+        assert found.succeeded | first.succeeded >= EVERYTHING - NEVER_MET
         assert service.ask("POST", "/admin/v1/verify", {}).json()["sound"]
 
 

@@ -33,7 +33,8 @@
     │   ├── IdempotencyMismatch
     │   ├── LeaseLost
     │   ├── ChainRefused
-    │   └── ReviewRefused
+    │   ├── ReviewRefused
+    │   └── EntityRefused
     ├── BudgetSpent                  a session did all that it may do
     ├── CursorExpired                the log no longer reaches back that far
     ├── KeyTrouble                   a value cannot be sealed or opened
@@ -65,8 +66,7 @@
     └── Unsupported                  this backend says no to that
         └── NotAvailable
 
-The docstring of each class is the advice that a user is shown; the reference pages print it.
-`code` is public: added, never renamed. `retriable` says whether the same call may succeed later.
+The docstring of each class is the advice that a user is shown. `code` is public: added, never renamed.
 """
 
 from __future__ import annotations
@@ -84,8 +84,7 @@ class RecollectError(Exception):
     def __init__(self, message: str, *, said: str = "", **details: object) -> None:
         self.message = f"{message} ({said})" if said else message
         super().__init__(self.message)
-        self.told = message
-        """What the callers of a service are told: not what an engine said, which may name hosts and users."""
+        self.told = message  # what callers of a service are told: not what an engine said, which may name hosts
         self.details = details
 
     @classmethod
@@ -294,6 +293,12 @@ class ReviewRefused(Conflict):
     code = "review_refused"
 
 
+class EntityRefused(Conflict):
+    """Look at the entity again: a name of it leads elsewhere, or it was changed, merged or decided about since."""
+
+    code = "entity_refused"
+
+
 class BudgetSpent(RecollectError):
     """This session has done as much of that as a session may: be selective, and go on in another session."""
 
@@ -486,10 +491,7 @@ class NotAvailable(Unsupported):
 
 
 def all_errors() -> list[type[RecollectError]]:
-    """The whole tree, parents before children, in the order of their definition.
-
-    What a backend tells apart for itself, below one of these, is that same error to everybody else.
-    """
+    """The whole tree, parents before children; what a backend tells apart for itself is the error above that."""
 
     def below(cls: type[RecollectError]) -> list[type[RecollectError]]:
         children = [child for child in cls.__subclasses__() if child.__module__ == __name__]

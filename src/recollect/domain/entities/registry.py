@@ -12,7 +12,7 @@ from enum import StrEnum
 import msgspec
 
 from recollect.domain.entities.refs import Ref, label_or_none, name_in, parsed, ref_of
-from recollect.domain.errors import Conflict, InvalidRequest, InvalidValue, NotFound
+from recollect.domain.errors import EntityRefused, InvalidRequest, InvalidValue, NotFound
 from recollect.domain.instants import Instant
 
 MAX_ALIASES = 50
@@ -190,7 +190,7 @@ def _led(registry: Registry, root: Ref, alias: str) -> Step | None:
     if registry.canonical(name) == str(root):
         return None
     if other is not None:
-        raise Conflict("one of the aliases leads to another entity already; merge that one, or split it off first")
+        raise EntityRefused("one of the aliases leads to another entity already; merge that one, or split it off first")
     return Step(name, None, Standing(alias, str(root)))
 
 
@@ -231,12 +231,12 @@ def _member(registry: Registry, whole: Entity, alias: str) -> Entity:
 def undo(registry: Registry, change: Change) -> tuple[Step, ...]:
     """Take a change back: everything that it changed is as it was before; what was said meanwhile still counts."""
     if change.undone_by is not None:
-        raise Conflict("this change was taken back already")
+        raise EntityRefused("this change was taken back already")
     steps = []
     for step in change.steps:
         held = registry.get(step.ref)
         if (None if held is None else held.standing) != step.after:
-            raise Conflict("the entity was changed since; take the later change back first")
+            raise EntityRefused("the entity was changed since; take the later change back first")
         back = step.back()
         if back.after is None and held is not None and held.mention_count:
             # It was spoken of meanwhile, so it is one of its own, as if nobody had named it.
@@ -251,10 +251,12 @@ def _check(then: Registry, steps: Sequence[Step]) -> None:
     """Refuse what would leave a name that leads nowhere, or in a circle."""
     for step in steps:
         if step.after is None and then.leads_to(step.ref):
-            raise Conflict("another entity was merged into this one since; take that back first")
+            raise EntityRefused("another entity was merged into this one since; take that back first")
         onward = None if step.after is None else step.after.merged_into
         if onward is not None and (then.get(onward) is None or then.is_in_circle(step.ref)):
-            raise Conflict("the entity that it was another name of was changed since; take the later change back first")
+            raise EntityRefused(
+                "the entity that it was another name of was changed since; take the later change back first"
+            )
 
 
 def after(step: Step, held: Entity | None, at: Instant) -> Entity | None:

@@ -11,10 +11,11 @@ from recollect.domain.address import Address
 from recollect.domain.attributes import stored_attributes
 from recollect.domain.callers import Action
 from recollect.domain.conversation.cards import card, weightiest
+from recollect.domain.conversation.personas import persona_name
 from recollect.domain.entities import registry as rules
 from recollect.domain.entities.refs import EntityType, name_in, named_in, parsed, ref_of, refs_of
 from recollect.domain.entities.registry import Change, ChangeKind, Entity, Registry, Step
-from recollect.domain.errors import Conflict, InvalidRequest, InvalidValue, NotFound
+from recollect.domain.errors import EntityRefused, InvalidRequest, InvalidValue, NotFound
 from recollect.domain.filters import matches, parse_filter
 from recollect.domain.governance.terms import Space
 from recollect.domain.promotion import shapes
@@ -86,6 +87,7 @@ class Entities(Person):
         What only one persona knows is told to that persona.
         """
         self._check_own_name()
+        persona = None if persona is None else persona_name(persona)
         named, shelf = str(parsed(ref)), await self._entity_shelf()
         ruling = await self._workings.guard.begin(self._caller)
         registry = await self._entity_registry(shelf, [named])
@@ -205,7 +207,7 @@ class Entities(Person):
                 raise NotFound("suggestion not found")
             held = _read_suggested(raw)
             if held.status != "open":
-                raise Conflict(f"the suggestion was {held.status} already")
+                raise EntityRefused(f"the suggestion was {held.status} already")
             registry = await _registry_within(under_way, shelf, self._owner, [held.ref, held.into])
             change_id = None
             if accept and not _is_moot(held, registry):

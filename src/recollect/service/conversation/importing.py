@@ -16,6 +16,7 @@ from recollect.domain.conversation.sessions import Session
 from recollect.domain.errors import InvalidInput, InvalidRequest
 from recollect.domain.instants import Instant, datetime_of, parse_rfc3339
 from recollect.domain.reasons import Plane
+from recollect.domain.remembering.captures import MAX_TEXT
 from recollect.domain.text import flaw_in
 from recollect.service.conversation.kept import end_session, kept
 from recollect.service.conversation.places import Talks
@@ -180,12 +181,21 @@ def _turn_of(given: object, number: int) -> ImportedTurn:
     if not any(said.values()):
         raise InvalidRequest(f"{where} says nothing; give user, ai, or both", field="turns")
     named = {name: _name(given.get(name), where, name) for name in ("persona", "conversation")}
+    if named["persona"] is not None:
+        try:
+            persona_name(named["persona"])
+        except InvalidInput as problem:
+            raise InvalidRequest(f"{where}: {problem}", field="turns") from None
     return ImportedTurn(at=Instant(moment), **said, **named)
 
 
 def _text(given: object, where: str, field: str) -> str | None:
     if given is not None and (not isinstance(given, str) or flaw_in(given)):
         raise InvalidRequest(f"{where}: {field} is text", field="turns")
+    if given is not None and len(given) > MAX_TEXT:
+        raise InvalidRequest(
+            f"{where}: {field} has {len(given):,} characters; at most {MAX_TEXT:,} are taken", field="turns"
+        )
     return given if given is not None and given.strip() else None
 
 
