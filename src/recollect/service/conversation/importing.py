@@ -192,10 +192,8 @@ def _turn_of(given: object, number: int) -> ImportedTurn:
 def _text(given: object, where: str, field: str) -> str | None:
     if given is not None and (not isinstance(given, str) or flaw_in(given)):
         raise InvalidRequest(f"{where}: {field} is text", field="turns")
-    if given is not None and len(given) > MAX_TEXT:
-        raise InvalidRequest(
-            f"{where}: {field} has {len(given):,} characters; at most {MAX_TEXT:,} are taken", field="turns"
-        )
+    if given is not None and not 1 <= len(given) <= MAX_TEXT:
+        raise InvalidRequest(f"{where}: {field} has 1 to {MAX_TEXT:,} characters, or is left out", field="turns")
     return given if given is not None and given.strip() else None
 
 
