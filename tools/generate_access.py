@@ -20,6 +20,9 @@ MANY_ACTIONS = {
     ("POST", "/v1/memories/batch"): (Action.WRITE, Action.DELETE),
     ("POST", "/v1/tools/{name}"): (Action.READ,),
     ("POST", "/v1/records/undo"): (Action.WRITE, Action.DELETE),
+    ("POST", "/v1/sessions/{id}/close"): (Action.READ, Action.WRITE),
+    ("POST", "/v1/curations"): (Action.WRITE, Action.DELETE),
+    ("POST", "/v1/curations/{id}/undo"): (Action.WRITE, Action.DELETE),
     ("POST", "/v1/why-not"): (Action.READ, Action.WRITE),
 }
 """What is decided step by step, since one request asks for several things."""

@@ -27,6 +27,7 @@ TINY = Counts(
     listings=3,
     mixed=64,
     growth=2_000,
+    turns=0,
     grown_writes=20,
     grown_reads=40,
     searched=0,

@@ -117,7 +117,8 @@ def test_every_read_can_be_justified_and_nothing_else_takes_another_name(place: 
     reads = {f"{route.method} {route.path}" for route in ROUTES if route.action is Action.READ}
     of_the_way_in = ("captures", "proposals", "consents", "records", "contradictions", "signals")
     of_the_way_out = ("recall", "context", "sessions", "profiles", "traces", "why-not", "phases", "metrics")
-    own = {*of_the_way_in, *of_the_way_out}
+    of_conversations = ("turns", "messages", "session-state", "spines", "todos", "seed", "personas", "curations")
+    own = {*of_the_way_in, *of_the_way_out, *of_conversations, "entities", "entity-suggestions"}
     in_own_name = {"GET /v1/brief"} | {each for each in reads if each.split("/")[2] in own}
     assert set(JUSTIFIED) == reads - in_own_name
     for route in set(TABLE) - set(JUSTIFIED) - {"GET /healthz", "GET /readyz"}:

@@ -255,8 +255,8 @@ def spoiled(example: dict[str, Any], schema: dict[str, Any]) -> Iterator[tuple[s
 
 
 ANYTHING = {"$ref": "#/components/schemas/AnyJson"}
-OPTIONAL = {"existing"}
-"""What an answer may have or not: something may stand beside nothing that is known."""
+OPTIONAL = {"existing", "fact_type", "memory_key", "weight_reason"}
+"""What an answer may have or not: something may stand beside nothing that is known, and turns have none of the rest."""
 OPEN = {"value", "attributes", "details", "detail", "policy_attributes", "input", "explanation"}
 
 

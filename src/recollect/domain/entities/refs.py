@@ -90,7 +90,8 @@ def spelling(label: str) -> str:
     Two labels are the same name when they have the same spelling. Accents are letters: Hoà and Hoa are two people.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", label).casefold())
-    seen = "".join(each for each in folded if unicodedata.category(each) != "Cf")
+    # What nobody sees may stand between a letter and its accent, so that they are joined once it is gone.
+    seen = unicodedata.normalize("NFKC", "".join(each for each in folded if unicodedata.category(each) != "Cf"))
     words = "".join(each if _is_of_word(each) else " " for each in seen)
     parts = [part for part in _PARTED.split(words) if part]
     return "_".join(parts) if any(unicodedata.category(each)[0] in "LN" for each in words) else ""

@@ -23,7 +23,8 @@ class Curating(Talking):
         With a persona, only what that one knows is looked at. With `dry_run`, nothing is written, and the same is told.
         """
         self._check_own_name()
-        self._workings.guard.permit(self._caller, Action.WRITE)
+        for action in (Action.WRITE, Action.DELETE):
+            self._workings.guard.permit(self._caller, action)
         name = None if persona is None else persona_name(persona)
         curator, dry = Curator(self._workings), shapes.truth(dry_run, "dry_run")
         if not dry:
@@ -47,5 +48,6 @@ class Curating(Talking):
         What changed since stays as it is, and the answer says which that is and why.
         """
         self._check_own_name()
-        self._workings.guard.permit(self._caller, Action.WRITE)
+        for action in (Action.WRITE, Action.DELETE):
+            self._workings.guard.permit(self._caller, action)
         return await Curator(self._workings).undo(self._caller, self._owner, read_id(curation_id))

@@ -47,6 +47,7 @@ class Sessions(Talking):
     async def close_session(self, session_id: str) -> dict[str, Any]:
         """End a session; its summary is made of it. One that is over stays as it is."""
         self._check_own_name()
+        self._workings.guard.permit(self._caller, Action.READ)  # it is shown, so that is looked at before it is over
         talks, name = Talks(self._owner), read_id(session_id)
 
         async def work(under_way: Promoting) -> tuple[Session, Due | None]:
